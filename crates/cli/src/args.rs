@@ -233,6 +233,13 @@ fn priority(text: &str) -> Result<Priority, String> {
     place.map(Priority).ok_or_else(|| format!("expected one of {}, or 0 to 4", Priority::NAMES.join(", ")))
 }
 
+fn repository(text: &str) -> Result<String, String> {
+    match conductor_core::file::is_repository(text) {
+        true => Ok(text.to_owned()),
+        false => Err("expected an owner, / and a name, as in github.com/owner/name".to_owned()),
+    }
+}
+
 fn variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),

@@ -53,6 +53,7 @@ pub use origins::{Origin, add_origins, origins, put_origins};
 pub use own_plan::PLAN_SCHEMA;
 pub use places::{Places, places};
 pub use schema::{config_schema, schema};
+pub use settings::is_repository;
 pub use source::{Source, Span};
 pub use trust::needs_trust;
 

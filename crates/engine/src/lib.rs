@@ -35,6 +35,7 @@
 pub mod agents;
 pub mod dispatch;
 pub mod expertise;
+pub mod forge;
 pub mod git;
 pub mod host;
 pub mod planner;

@@ -9,7 +9,7 @@ use conductor_core::values::units::Millis;
 use crate::complete;
 
 use super::groups::From;
-use super::{at_once, dollars, duration, words};
+use super::{at_once, dollars, duration, repository, words};
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
@@ -92,6 +92,10 @@ pub(crate) struct Run {
     #[arg(long, value_enum, value_name = "HOW", default_value_t = Merge::None,
           env = "CONDUCTOR_MERGE", hide_env_values = true)]
     pub(crate) merge: Merge,
+
+    /// Name the repository of cloud tasks and pull requests, where neither task nor config does
+    #[arg(short = 'r', long = "repo", value_name = "OWNER/NAME", value_parser = repository)]
+    pub(crate) repository: Option<String>,
 
     /// Make an empty first commit if the repository has none
     #[arg(long)]
@@ -228,6 +232,8 @@ pub(crate) enum Merge {
     None,
     /// Fast-forward the branch you started from, if nothing else moved it and its checkout is clean
     Branch,
+    /// Push it and open a pull request, brought up to date on each landing
+    Pr,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

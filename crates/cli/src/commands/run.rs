@@ -2,6 +2,7 @@
 
 mod arguments;
 mod audience;
+mod cloud;
 mod concluding;
 mod detach;
 mod editing;
@@ -10,6 +11,7 @@ pub(crate) mod issues;
 mod keys;
 mod metrics;
 mod places;
+mod pull_request;
 mod signals;
 mod skipping;
 mod traces;
@@ -72,6 +74,7 @@ use editing::Reading;
 pub(crate) use finding::full_name;
 use finding::{complete_files, find, is_unfinished, nothing_to_do};
 use places::{foresee, repository, workspaces, world};
+use pull_request::Publisher;
 use watching::Watched;
 
 pub(crate) fn run(args: &args::Run) -> Result<Exit, CliError> {
@@ -105,6 +108,7 @@ pub(crate) fn run(args: &args::Run) -> Result<Exit, CliError> {
             commands::refuse(&new, file.unwrap_or(Path::new("the plan")))?;
         }
         let absent = check_agents(&made.plan)?;
+        cloud::check(&args, &made.plan)?;
         return block_on(start_new(args, made, absent));
     }
     block_on(take_up(args))
@@ -133,6 +137,7 @@ pub(crate) fn carry(typed: &args::Run, made: Made) -> Result<Exit, CliError> {
         return dry_run(&args, &made.plan);
     }
     let absent = check_agents(&made.plan)?;
+    cloud::check(&args, &made.plan)?;
     block_on(start_new(args, made, absent))
 }
 
@@ -323,6 +328,7 @@ async fn go_on(
     // What is left to be done of a run that is over needs no agent.
     if !unfinished || args.typed.retry_failed {
         options.absent = check_agents(run.plan())?;
+        cloud::check(&args, run.plan())?;
     }
     places::make_output(&options)?;
     let place = match repository(&args, run.plan(), &mut options, &stored.directory) {
@@ -384,6 +390,8 @@ async fn carry_out(
     let _browser = super::browser::provide(run.plan(), args.typed.headless)?;
     let traces = traces::prepare(home.clone(), &world, &run);
     let metrics = metrics::source(args, home, &world);
+    let publishing =
+        pull_request::source(args, &id, &run, world.workspaces.run_repo().map(|repo| &**repo), &state);
     let (mut driving, notices) = Driving::begin(&run, start, world, source.clone())?;
     let coordinator = driving.coordinator();
     let closer = issues::follow(&source, &args.directory, &id, &run, &state, coordinator);
@@ -394,6 +402,9 @@ async fn carry_out(
         |source| MetricsFile::follow(source, &run, driving.coordinator().subscribe(), audience.words());
     let metrics = metrics.map(followed);
     let traces = traces.follow(&run, driving.coordinator());
+    let publish =
+        |source| Publisher::follow(source, &run, driving.coordinator().subscribe(), audience.words());
+    let publisher = publishing.map(publish);
     // The views and writers that follow the run hold what they need of it.
     drop((run, graph));
     process::give_memory_back();
@@ -414,6 +425,8 @@ async fn carry_out(
         args,
         &Block { id: &id, run, graph, directory: &output, ending: ending.as_ref(), ledger, stats, gone },
     );
+    let published = publisher.map(|publisher| publisher.finish(ledger)).unwrap_or_default();
+    published.iter().for_each(|words| audience.view().notice(words));
     audience.leave();
     let exit = issues::finish(closer, &id, exit(run, ledger, signalled.received()));
     note_exit(&state, exit);

@@ -24,6 +24,7 @@ mod caps;
 mod checkpoint;
 mod checks;
 mod clock;
+mod cloud;
 mod config;
 mod conflict_monitor;
 mod content;

@@ -274,11 +274,7 @@ impl Settings {
         task.repository = self.repository.or_else(|| config.repository.clone());
         task.pr_strategy = self.pr_strategy.or(config.pr_strategy);
         task.auto_pr_timeout = self.auto_pr_timeout.or(config.auto_pr_timeout);
-        let cloud = match (self.cloud, &agents.cloud) {
-            (Some(own), Some(weaker)) => Some(own.over(weaker)),
-            (own, weaker) => own.or_else(|| weaker.clone()),
-        };
-        task.cloud = cloud.map(Box::new);
+        task.cloud = cloud::effective(self.cloud, &agents.cloud);
     }
 }
 
@@ -353,16 +349,21 @@ pub(super) fn file(r: &mut Report<'_>, what: &str, node: &Node) -> Option<String
 
 pub(super) fn repository(r: &mut Report<'_>, what: &str, node: &Node) -> Option<String> {
     let name = text(r, what, node)?;
-    let part = |part: &str| {
-        let fits = part.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'));
-        fits && !part.is_empty() && !part.starts_with('-') && part != "." && part != ".."
-    };
-    match name.split_once('/') {
-        Some((owner, repo)) if part(owner) && part(repo) => Some(name),
-        _ => {
+    match is_repository(&name) {
+        true => Some(name),
+        false => {
             r.error("bad-repository", node.span, format!("{} is not a repository", shown(&name)))
                 .help("write owner/name, as in github.com/owner/name");
             None
         }
     }
+}
+
+/// Whether this is `owner/name`.
+pub fn is_repository(name: &str) -> bool {
+    let part = |part: &str| {
+        let fits = part.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'));
+        fits && !part.is_empty() && !part.starts_with('-') && part != "." && part != ".."
+    };
+    name.split_once('/').is_some_and(|(owner, repo)| part(owner) && part(repo))
 }

@@ -40,10 +40,11 @@ impl Courier {
             output(command)
         };
         let url = ask(&["remote", "get-url", "--", remote])?;
-        let root = ask(&["rev-parse", "--show-toplevel"])?;
-        // A path is one from where the remote is configured.
+        let common = ask(&["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
+        // A path is one from the user's own checkout, and the workspace is elsewhere.
+        let root = Path::new(&common).parent().unwrap_or(workspace);
         let url = match is_relative(&url) {
-            true => Path::new(&root).join(&url).display().to_string(),
+            true => root.join(&url).display().to_string(),
             false => url,
         };
         let objects = ask(&["rev-parse", "--path-format=absolute", "--git-path", "objects"])?;
@@ -84,6 +85,13 @@ impl Courier {
     pub fn head(&self) -> Result<String, GitError> {
         let mut command = deaf(&self.workspace);
         command.args(["rev-parse", "--verify", "HEAD^{commit}"]);
+        output(command)
+    }
+
+    /// The commit that a branch of the user's repository is at.
+    pub fn commit_of(&self, branch: &str) -> Result<String, GitError> {
+        let mut command = deaf(&self.workspace);
+        command.args(["rev-parse", "--verify", &format!("refs/heads/{branch}^{{commit}}")]);
         output(command)
     }
 

@@ -209,7 +209,8 @@ impl Chosen {
         let only = typed.only.clone().or(before.only);
         let isolated = typed.isolation.is_some() || before.isolated;
         let (agent, model) = (typed.agent.clone().or(before.agent), typed.model.clone().or(before.model));
-        Chosen(Selection { only, isolated, done: before.done, agent, model })
+        let repository = typed.repository.clone().or(before.repository);
+        Chosen(Selection { only, isolated, done: before.done, agent, model, repository })
     }
 
     pub(super) fn of_plan(&self, mut plan: Plan) -> Result<Plan, SelectError> {
@@ -227,6 +228,7 @@ impl Chosen {
         for task in plan.tasks.iter_mut().filter(|task| matches!(task.work, Work::Prompt(_))) {
             task.agent = task.agent.take().or_else(|| self.0.agent.clone());
             task.model = task.model.take().or_else(|| self.0.model.clone());
+            task.repository = task.repository.take().or_else(|| self.0.repository.clone());
         }
         Ok(plan)
     }

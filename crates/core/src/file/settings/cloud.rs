@@ -22,6 +22,15 @@ pub(super) fn read(r: &mut Report<'_>, _: &str, node: &Node) -> Option<Cloud> {
     Some(cloud)
 }
 
+/// Key by key, the task's own word first.
+pub(super) fn effective(own: Option<Cloud>, config: &Option<Cloud>) -> Option<Box<Cloud>> {
+    let cloud = match (own, config) {
+        (Some(own), Some(weaker)) => Some(own.over(weaker)),
+        (own, weaker) => own.or_else(|| weaker.clone()),
+    };
+    cloud.map(Box::new)
+}
+
 /// A name that becomes a part of a command or an address.
 fn name(r: &mut Report<'_>, what: &str, node: &Node) -> Option<String> {
     let name = text(r, what, node)?;

@@ -12,6 +12,7 @@ use conductor_core::run::event::FailureClass;
 use conductor_core::values::units::Usd;
 use serde_json::json;
 
+use super::ending::{no_remote, refused, told, unkept};
 use super::looking::{Look, Looking};
 use super::managed::Managed;
 use super::record::{Record, Stage, Submission};
@@ -163,6 +164,7 @@ impl Driver {
             stage: Stage::Intended,
             at: wall().0,
             anchored: false,
+            pull_request: None,
         };
         self.checked_prompt(&submission)?;
         let url = self.courier.shown_url();
@@ -425,43 +427,4 @@ fn transport(
             return Err(Refusal::refused(FailureClass::Unstartable, message));
         }
     })
-}
-
-pub(super) fn told(refusal: &Refusal) -> String {
-    match refusal {
-        Refusal::Refused { message, .. } | Refusal::Unsure(message) => message.clone(),
-        Refusal::Unable(why) => (*why).to_owned(),
-    }
-}
-
-pub(super) fn refused(refusal: Refusal) -> End {
-    match refusal {
-        Refusal::Refused { class, message, retry_after } => {
-            let retry_after = retry_after.filter(|_| class.is_outage() || class == FailureClass::UsageLimit);
-            End::Failed { class, message, retry_after }
-        }
-        Refusal::Unsure(message) => End::failed(FailureClass::Provider, message),
-        Refusal::Unable(why) => End::failed(FailureClass::Unstartable, why),
-    }
-}
-
-fn unkept(error: impl std::fmt::Display) -> End {
-    End::failed(FailureClass::Unstartable, format!("the record of its sessions cannot be kept: {error}"))
-}
-
-/// A remote that cannot be reached may be later; one that refuses will refuse again.
-pub(super) fn no_remote(job: &Job, error: &GitError) -> End {
-    const PASSING: [&str; 5] = ["resolve host", "timed out", "Connection", "connect to", "hung up"];
-    let words = error.to_string();
-    let remote = job.cloud.remote();
-    let class = match PASSING.iter().any(|part| words.contains(part)) {
-        true => FailureClass::Provider,
-        false => FailureClass::Unstartable,
-    };
-    End::failed(
-        class,
-        format!(
-            "the remote '{remote}' cannot be used: {words}; see that `git push {remote}` works here without a question"
-        ),
-    )
 }

@@ -43,14 +43,6 @@ impl Client {
         answered(request.content_type("application/json").send(body.to_string()))
     }
 
-    pub(crate) fn patch(&self, path: &str, body: &Value) -> Result<Value, Refusal> {
-        let request = self
-            .headers
-            .iter()
-            .fold(self.agent.patch(self.url(path)), |request, (name, value)| request.header(*name, value));
-        answered(request.content_type("application/json").send(body.to_string()))
-    }
-
     pub(crate) fn get(&self, path: &str) -> Result<Value, Refusal> {
         let request = self
             .headers

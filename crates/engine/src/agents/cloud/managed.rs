@@ -233,7 +233,7 @@ fn words_of(event: &Value) -> Vec<String> {
 /// is read then: nothing is lost in between, and what comes twice is known by its id.
 fn follow(client: &Client, id: &str, sender: &Sender<Result<Value, Refusal>>) {
     loop {
-        let heard = match client.stream(&format!("/v1/sessions/{id}/events/stream")) {
+        let heard = match client.stream(&format!("/v1/sessions/{id}/stream")) {
             Ok(stream) => history(client, id, sender).and_then(|()| listen(stream, sender)),
             Err(refusal) => sender.send(Err(refusal)).map_err(drop),
         };

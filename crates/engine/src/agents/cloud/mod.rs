@@ -5,9 +5,11 @@
 //! the workspace, where it is judged like any other work. Without a commit nothing is done, whatever a session says.
 
 mod driver;
+mod ending;
 mod http;
 mod looking;
 mod managed;
+mod pull_request;
 mod record;
 mod routine;
 mod runner;
@@ -96,10 +98,9 @@ impl super::Agent for Agent {
         if let Work::Run(_) = task.work {
             return Err(unfit("it takes a prompt, not a command".into()));
         }
-        if task.isolation == Some(Isolation::None) {
-            return Err(unfit(
-                "its work comes as commits, which needs a workspace (isolation: worktree)".into(),
-            ));
+        if task.isolation.is_some_and(|isolation| isolation != Isolation::Worktree) {
+            let why = "its work comes as commits of the remote, which needs a worktree (isolation: worktree)";
+            return Err(unfit(why.into()));
         }
         match settings(task).missing() {
             Some(missing) => Err(unfit(missing)),

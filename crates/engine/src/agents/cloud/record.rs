@@ -43,6 +43,9 @@ pub(super) struct Submission {
     pub(super) at: i64,
     /// Whether the anchor is still on the remote, as far as is known.
     pub(super) anchored: bool,
+    /// The address of the pull request for its work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) pull_request: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -108,6 +111,7 @@ mod tests {
             stage: Stage::Intended,
             at: 0,
             anchored: false,
+            pull_request: None,
         });
         let session = SessionName::new("s", Some("https://x/s".into()));
         record.set(Stage::Live { session, asked: false }).unwrap();

@@ -6,7 +6,8 @@ use conductor_core::plan::Transport as Kind;
 use conductor_core::run::event::FailureClass;
 use serde_json::json;
 
-use super::driver::{Driver, LOOKS, Step, refused, told};
+use super::driver::{Driver, LOOKS, Step};
+use super::ending::{refused, told};
 use super::looking::{Found, Look};
 use super::managed::passes;
 use super::record::Stage;
@@ -134,6 +135,9 @@ impl Driver {
             }
             Some(_) => {}
         }
+        if let Some(found) = watch.found.clone() {
+            self.open_pull_request(&watch.session, &found, false);
+        }
         watch.idle_looks += u32::from(watch.state == State::Idle);
         self.judge(watch)
     }
@@ -197,6 +201,7 @@ impl Driver {
                 format!("the work cannot be taken into the workspace: {error}"),
             )
         })?;
+        self.open_pull_request(&watch.session, found, true);
         let session = Some(watch.session.clone()).filter(|session| !session.id.is_empty());
         self.lift_anchor();
         self.keep(Stage::Settled { session, commit: commit.clone() })?;
