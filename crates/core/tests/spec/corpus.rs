@@ -110,6 +110,7 @@ fn every_setting_can_be_a_default() {
         ("verify", "[one]", "[two]"),
         ("fix_rounds", "1", "3"),
         ("check_base", "false", "true"),
+        ("expertise", "false", "true"),
         ("gate_proof", "true", "false"),
         ("review", "true", "{ agent: two }"),
         ("measure", "true", "{ lint: two }"),

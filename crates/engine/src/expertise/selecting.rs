@@ -8,11 +8,12 @@ use conductor_core::plan::{Task, Work, mentions};
 use super::error::ExpertiseError;
 use super::store::{COLUMNS, Expertise};
 
-/// So many are looked at by their files, and so many by their words.
-const BY_FILES: u32 = 60;
+/// So many are looked at by their files, and so many by their words, the newest first. Ranking all that have a word in
+/// common would take ten times as long, and the core ranks what is found anyway.
+const BY_FILES: u32 = 40;
 const BY_WORDS: u32 = 40;
 /// Of a task's words, the rarest say most.
-const RAREST: u32 = 8;
+const RAREST: u32 = 6;
 
 /// What was chosen for a task.
 #[derive(Debug, Clone, Default)]
@@ -86,13 +87,10 @@ impl Expertise {
                UNION SELECT place FROM (SELECT scopes.place FROM json_each(?2) AS f JOIN scopes \
                                   ON scopes.start >= f.value || '/' AND scopes.start < f.value || '0' \
                                   LIMIT {BY_FILES}) \
-               UNION SELECT rowid FROM (SELECT rowid FROM words WHERE words MATCH ?3 ORDER BY rank LIMIT {BY_WORDS}))"
+               UNION SELECT rowid FROM (SELECT rowid FROM words WHERE words MATCH ?3 \
+                                  ORDER BY rowid DESC LIMIT {BY_WORDS}))"
         );
-        // Every word is quoted, so that none is an operator; a word that is nowhere stands for none.
-        let quoted: Vec<String> =
-            rarest.iter().map(|word| format!("\"{}\"", word.replace('"', ""))).collect();
-        let matched = if quoted.is_empty() { "\"\u{1}none\"".to_owned() } else { quoted.join(" OR ") };
-        let rows = sqlx::query(sqlx::AssertSqlSafe(query)).bind(exact).bind(below).bind(matched);
+        let rows = sqlx::query(sqlx::AssertSqlSafe(query)).bind(exact).bind(below).bind(two_of(&rarest));
         let rows = rows.fetch_all(&mut *connection).await.map_err(|error| self.told(&error))?;
         rows.iter().map(|row| self.candidate(row)).collect()
     }
@@ -100,6 +98,20 @@ impl Expertise {
 
 fn json(list: &[String]) -> String {
     serde_json::to_string(list).unwrap_or_else(|_| "[]".to_owned())
+}
+
+/// What has two of these words: one alone is a coincidence. Each is quoted, so that none is an operator.
+fn two_of(words: &[String]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("\"{}\"", word.replace('"', ""))).collect();
+    let mut pairs: Vec<String> = Vec::new();
+    for (place, first) in quoted.iter().enumerate() {
+        pairs.extend(quoted[place + 1..].iter().map(|second| format!("({first} AND {second})")));
+    }
+    match pairs.is_empty() {
+        // A word that is nowhere stands for none.
+        true => "\"\u{1}none\"".to_owned(),
+        false => pairs.join(" OR "),
+    }
 }
 
 /// Where each glob of an item begins; the empty start where it is about everything.

@@ -131,7 +131,7 @@ async fn secrets_never_enter() {
         store.put(&item(&format!("Log in with {secret}"), "src/**"), Author::User, "x", Timestamp(1)).await;
     assert!(matches!(refused, Err(ExpertiseError::Secret("claim"))), "{refused:?}");
     let log = Log::new(&["t"]).learns("t", lesson(&format!("The token is {secret}"), false));
-    log.into_store(&store, "r1").await;
+    log.taken_in_by(&store, "r1").await;
     assert_eq!(store.all().await.unwrap(), []);
 }
 
@@ -162,13 +162,11 @@ impl Log {
         })
     }
 
-    fn uses(self, task: &str, items: &[ItemId], fate: Fate, held_out: bool) -> Log {
-        let (mut given, mut withheld) = (Vec::new(), Vec::new());
-        if fate == Fate::Given {
-            given = items.to_vec()
-        } else {
-            withheld = items.to_vec()
-        }
+    fn uses(self, task: &str, item: &ItemId, fate: Fate, held_out: bool) -> Log {
+        let (given, withheld) = match fate {
+            Fate::Given => (vec![item.clone()], Vec::new()),
+            _ => (Vec::new(), vec![item.clone()]),
+        };
         self.and(Event::ExpertiseUsed { task: id(task), attempt: Attempt(1), given, withheld, held_out })
     }
 
@@ -194,7 +192,7 @@ impl Log {
         }
     }
 
-    async fn into_store(&self, store: &Expertise, run: &str) {
+    async fn taken_in_by(&self, store: &Expertise, run: &str) {
         let run = RunId::parse(run).unwrap();
         let (mut course, mut read) = (Course::default(), store.read_up_to(&run).await.unwrap());
         store.project(&run, &mut course, &self.0, &mut read, UNUSED_DAYS).await.unwrap();
@@ -209,22 +207,22 @@ async fn a_log_counts_once_however_often_it_is_read() {
     store.put(&known, Author::User, "added", Timestamp(1)).await.unwrap();
     let log = Log::new(&["a", "b", "c", "d"])
         .starts("a")
-        .uses("a", &[known.id.clone()], Fate::Given, false)
+        .uses("a", &known.id, Fate::Given, false)
         .learns("a", lesson("Learned.", false))
         .learns("a", lesson("Landed.", true))
         .ends("a", true)
         .starts("b")
-        .uses("b", &[known.id.clone()], Fate::Given, false)
+        .uses("b", &known.id, Fate::Given, false)
         .learns("b", lesson("Never landed.", true))
         .ends("b", false)
         .starts("c")
-        .uses("c", &[known.id.clone()], Fate::Withheld, false)
+        .uses("c", &known.id, Fate::Withheld, false)
         .ends("c", true)
         .starts("d")
-        .uses("d", &[known.id.clone()], Fate::Withheld, true)
+        .uses("d", &known.id, Fate::Withheld, true)
         .ends("d", true);
-    log.into_store(&store, "r1").await;
-    log.into_store(&store, "r1").await;
+    log.taken_in_by(&store, "r1").await;
+    log.taken_in_by(&store, "r1").await;
     let claims: Vec<String> =
         store.all().await.unwrap().into_iter().map(|one| one.item.draft.claim).collect();
     assert!(claims.contains(&"Learned.".to_owned()) && claims.contains(&"Landed.".to_owned()), "{claims:?}");
@@ -261,7 +259,7 @@ async fn what_harms_is_retired_and_what_hurts_as_a_whole_pauses() {
             1 => (Fate::Withheld, false, true),
             _ => (Fate::Withheld, true, true),
         };
-        log = log.starts(name).uses(name, &[bad.id.clone()], fate, held_out).ends(name, landed);
+        log = log.starts(name).uses(name, &bad.id, fate, held_out).ends(name, landed);
     }
     let run = RunId::parse("r1").unwrap();
     let (mut course, mut read) = (Course::default(), 0);
