@@ -13,13 +13,14 @@ use conductor_engine::runs::listening::Listener;
 use conductor_engine::stores;
 use crossterm::event::{Event, EventStream, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use futures_util::StreamExt as _;
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::app::{App, Effect, Message, Screen, Wanted};
 use crate::data::state::{Glyphs, State};
 use crate::feed::Feed;
+use crate::feed::asking::{self, Ask};
 use crate::feed::reading::{self, Order};
 use crate::feed::watching::Follower;
 use crate::remembered::Remembered;
@@ -42,6 +43,7 @@ pub(crate) struct View {
     signals: Signals,
     follower: Option<Follower>,
     orders: watch::Sender<Option<Order>>,
+    asks: UnboundedSender<Ask>,
     read_last: Option<Wanted>,
     asked_last: Option<(RunId, conductor_core::values::ids::TaskId)>,
     looked: Instant,
@@ -74,6 +76,8 @@ pub(crate) async fn show(invocation: Invocation) -> Result<Left, crate::TuiError
     }
     let (orders, ordered) = watch::channel(None);
     tokio::spawn(reading::read(feed.clone(), glyphs, ordered));
+    let (asks, asked) = unbounded_channel();
+    tokio::spawn(asking::ask_all(feed.clone(), asked));
     let mut view = View {
         window: Window::open(app.mouse)?,
         app,
@@ -83,6 +87,7 @@ pub(crate) async fn show(invocation: Invocation) -> Result<Left, crate::TuiError
         signals: Signals::new()?,
         follower,
         orders,
+        asks,
         read_last: None,
         asked_last: None,
         looked: Instant::now(),
@@ -284,12 +289,8 @@ impl View {
 
     fn ask(&mut self, request: conductor_core::schedule::Request, words: Vec<String>, done: String) {
         let Some(run) = self.app.watched.as_ref().map(|watched| watched.id().clone()) else { return };
-        let (feed, news) = (self.feed.clone(), self.follower.as_ref().map(Follower::handle));
-        tokio::spawn(async move {
-            let message = feed.ask(&run, request, words, done).await;
-            feed.send(message);
-            news.iter().for_each(|news| news.notify_one());
-        });
+        let news = self.follower.as_ref().map(Follower::handle);
+        let _ = self.asks.send(Ask { run, request, words, done, news });
     }
 
     fn start(&mut self, words: Vec<String>, purpose: crate::app::Purpose) {
