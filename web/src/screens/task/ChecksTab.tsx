@@ -92,7 +92,9 @@ function Found({ findings }: { findings: Finding[] }) {
             <State state={levelState[finding.level] ?? "failed"} word={finding.level} />
             {finding.file && (
               <code className="nowrap">
-                {[finding.file, finding.line, finding.column].filter((part) => part !== undefined && part !== null).join(":")}
+                {[finding.file, finding.line, finding.column]
+                  .filter((part) => part !== undefined && part !== null)
+                  .join(":")}
               </code>
             )}
             <span className="grow">{finding.message}</span>

@@ -121,8 +121,8 @@ fn of_exit(exit: Exit) -> (&'static str, &'static str) {
             "Raise it and go on: `conductor run --resume --max-cost USD` (or --max-time, --max-attempts).",
         ),
         Exit::AgentMissing => (
-            "An agent that a task needs is not installed; nothing was started.",
-            "Install it as the message says, name another in `agent:`, or add one to `fallback_agents:`.",
+            "An agent or another plugin that a task needs is not installed, not trusted or changed; nothing was started.",
+            "Install or accept it as the message says, name another in `agent:`, or add one to `fallback_agents:`.",
         ),
         Exit::StillRunning => {
             ("Another process works on this run.", "Wait for it to end, or stop it, and try again.")
