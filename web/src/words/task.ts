@@ -60,7 +60,7 @@ export const taskWords = {
   why: "Why",
   whyNothing: "Nothing has happened to it yet.",
   checks: "Checks",
-  checksBy: "run by Conductor, before → now",
+  checksBy: "run by Conductor",
   noChecks: "The task names no checks: its work is merged unchecked.",
   files: "Files",
   filesCount: (n: number) => (n === 1 ? "1 file" : `${n} files`),

@@ -35,7 +35,7 @@ export function CapButton({ status, forbidden }: { status: StatusAnswer; forbidd
   return (
     <button
       type="button"
-      className="button tiny"
+      className="link small"
       title={why ?? `${text.key} (m)`}
       aria-disabled={why ? true : undefined}
       onClick={change}
