@@ -36,6 +36,7 @@ export function CapButton({ status, forbidden }: { status: StatusAnswer; forbidd
     <button
       type="button"
       className="link small"
+      style={{ minHeight: 24 }}
       title={why ?? `${text.key} (m)`}
       aria-disabled={why ? true : undefined}
       onClick={change}
