@@ -154,7 +154,7 @@ fn what_has_no_effect_is_known() {
         "2:1 no-effect? 'ui' has no effect (nothing here reads it; leave it, or take it out)"
     );
     assert!(
-        said("mcp: { server: x }").starts_with("1:8 unknown-key! mcp has no key 'server'"),
+        said("mcp: { server: x }").starts_with("1:8 unknown-key mcp has no key 'server'"),
         "{}",
         said("mcp: { server: x }")
     );
