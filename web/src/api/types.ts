@@ -496,6 +496,36 @@ export interface EventsAnswer {
   schema: "conductor.events/1";
 }
 
+export interface ExpertiseAnswer {
+  items: Record<string, unknown>[];
+  schema: "conductor.expertise/1";
+}
+
+export interface ExpertiseHistoryAnswer {
+  item: string;
+  versions: Record<string, unknown>[];
+  schema: "conductor.expertise-history/1";
+}
+
+export interface ExpertiseItemAnswer {
+  schema: "conductor.expertise-item/1";
+}
+
+export interface ExpertiseResumedAnswer {
+  was_paused: boolean;
+  schema: "conductor.expertise-resumed/1";
+}
+
+export interface ExpertiseStatsAnswer {
+  schema: "conductor.expertise-stats/1";
+}
+
+export interface ExpertiseValidatedAnswer {
+  items: number;
+  findings: Record<string, unknown>[];
+  schema: "conductor.expertise-validated/1";
+}
+
 export interface ExplanationAnswer {
   task: string;
   name: string;
@@ -973,6 +1003,10 @@ export interface Answers {
   "GET /api/projects/{project}/dependencies/validate": ValidationAnswer;
   "GET /api/projects/{project}/doctor": DoctorAnswer;
   "GET /api/projects/{project}/epics": EpicsAnswer;
+  "GET /api/projects/{project}/expertise": ExpertiseAnswer;
+  "GET /api/projects/{project}/expertise-stats": ExpertiseStatsAnswer;
+  "GET /api/projects/{project}/expertise/{item}": ExpertiseItemAnswer;
+  "GET /api/projects/{project}/expertise/{item}/history": ExpertiseHistoryAnswer;
   "GET /api/projects/{project}/groups": GroupsAnswer;
   "GET /api/projects/{project}/groups/detected": GroupsDetectedAnswer;
   "GET /api/projects/{project}/groups/plan": GroupPlanAnswer;
@@ -1032,6 +1066,12 @@ export interface Answers {
   "POST /api/projects/{project}/checkpoints": CheckpointAnswer;
   "POST /api/projects/{project}/checkpoints/{name}/rollback": CheckpointRollbackAnswer;
   "POST /api/projects/{project}/epics": EditedAnswer;
+  "POST /api/projects/{project}/expertise": ExpertiseItemAnswer;
+  "POST /api/projects/{project}/expertise-improve": ExpertiseValidatedAnswer;
+  "POST /api/projects/{project}/expertise-resume": ExpertiseResumedAnswer;
+  "POST /api/projects/{project}/expertise-validate": ExpertiseValidatedAnswer;
+  "POST /api/projects/{project}/expertise/{item}/restore": ExpertiseItemAnswer;
+  "POST /api/projects/{project}/expertise/{item}/retire": ExpertiseItemAnswer;
   "POST /api/projects/{project}/groups/execute": JobAnswer;
   "POST /api/projects/{project}/hooks": HookAnswer;
   "POST /api/projects/{project}/import/beads": ImportAnswer;
@@ -1071,4 +1111,5 @@ export interface Answers {
   "POST /api/runs/{run}/tasks/{task}/skip": AnswerAnswer;
   "POST /api/tokens": TokenAnswer;
   "POST /api/users": UserAnswer;
+  "PUT /api/projects/{project}/expertise/{item}": ExpertiseItemAnswer;
 }
