@@ -25,7 +25,21 @@ const HEADINGS: [(&str, &[&str]); 7] = [
     ("Watch", &["status", "tui", "logs", "wait", "events", "runs"]),
     ("Steer", &["pause", "resume", "cancel", "parallel", "cap", "task"]),
     ("Review", &["review", "diff", "report", "explain", "expertise", "cost", "worktree", "checkpoint"]),
-    ("Set up", &["doctor", "agents", "browser", "plugin", "trust", "config", "prices", "setup", "mcp", "completions"]),
+    (
+        "Set up",
+        &[
+            "doctor",
+            "agents",
+            "browser",
+            "plugin",
+            "trust",
+            "config",
+            "prices",
+            "setup",
+            "mcp",
+            "completions",
+        ],
+    ),
     ("Serve", &["serve", "open", "project", "webhook", "user", "token"]),
     ("More", &["schema", "man", "version", "help"]),
 ];

@@ -54,8 +54,16 @@ const FILES: [&str; 11] = [
 ];
 const FOLDERS: [&str; 5] = ["plans", "ports", "trash", "trusted", "expertise"];
 /// Config files and the like, which are the user's.
-const OTHERS: [&str; 8] =
-    ["runs", "config.yaml", "config.yml", "templates", "plugins", "browser", "tools", "element_selectors.json"];
+const OTHERS: [&str; 8] = [
+    "runs",
+    "config.yaml",
+    "config.yml",
+    "templates",
+    "plugins",
+    "browser",
+    "tools",
+    "element_selectors.json",
+];
 
 /// The mark of folders that all users may put something into, such as `/tmp`.
 const STICKY: u32 = 0o1000;
