@@ -229,7 +229,6 @@ impl Settings {
         let own_agent_home = self.own_agent_home.or(agents.own_agent_home).unwrap_or_default();
         let fallback_models =
             self.fallback_models.or_else(|| agents.fallback_models.clone()).unwrap_or_default();
-        let expected_lines = self.expected_lines.or(config.expected_lines);
         let leaves_base_unchecked = self.check_base.or(config.check_base) == Some(false);
         let max_subagent_cost = self.max_subagent_cost.or(agents.max_subagent_cost).flatten();
         let preparation = Preparation {
@@ -238,7 +237,7 @@ impl Settings {
             conflict_markers,
             own_agent_home,
             fallback_models,
-            expected_lines,
+            expected_lines: self.expected_lines.or(config.expected_lines),
             subagents: self.may_delegate.unwrap_or_default(),
             max_subagent_cost,
             leaves_base_unchecked,

@@ -1,6 +1,7 @@
 //! One set of defaults laid over a weaker one.
 
 use super::{Retry, Settings, joined};
+use crate::plan::subagents::Subagent;
 
 impl Settings {
     /// What this one says, and where it says nothing, what the weaker one does. Variables, resources, agents, prices and
@@ -9,14 +10,7 @@ impl Settings {
         let (mut agents, mut prices) = (weaker.agents, weaker.prices);
         agents.extend(self.agents);
         prices.extend(self.prices);
-        let mut subagents = self.subagents;
-        let new =
-            |known: &[crate::plan::subagents::Subagent], name: &str| known.iter().all(|one| one.name != name);
-        for subagent in weaker.subagents {
-            if new(&subagents, &subagent.name) {
-                subagents.push(subagent);
-            }
-        }
+        let subagents = more(self.subagents, weaker.subagents);
         Settings {
             expected_deliverable: self.expected_deliverable.or(weaker.expected_deliverable),
             expected_lines: self.expected_lines.or(weaker.expected_lines),
@@ -77,6 +71,16 @@ impl Settings {
             prices,
         }
     }
+}
+
+/// Those of another name behind our own.
+fn more(mut own: Vec<Subagent>, weaker: Vec<Subagent>) -> Vec<Subagent> {
+    for subagent in weaker {
+        if own.iter().all(|one| one.name != subagent.name) {
+            own.push(subagent);
+        }
+    }
+    own
 }
 
 impl Retry {
