@@ -1,4 +1,5 @@
 //! What sessions in one browser cost. The figures are printed, and the promised bounds are held.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 use std::fs;
 use std::path::PathBuf;

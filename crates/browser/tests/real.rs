@@ -1,4 +1,5 @@
 //! The real Chromium and the real Playwright MCP against the site of the testkit.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
