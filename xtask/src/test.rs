@@ -64,6 +64,7 @@ pub(crate) fn soak() -> Result {
     let mut command = nextest();
     let large = "package(conductor) & (test(killed_at_random) | test(agents::) | test(huge_file) | test(/_slowly$/) | test(rehearsed_))";
     command.args(["-E", large, "-E", "package(conductor-testkit) & binary(real)"]);
+    command.args(["-E", "package(conductor-browser) & test(/_slowly$/)"]);
     command.env("CONDUCTOR_CRASH_POINTS", "200").env("CONDUCTOR_GRANDCHILDREN", "1000");
     command.env("CONDUCTOR_REHEARSED_GRAPHS", "20");
     command.env("CONDUCTOR_FLOOD_BYTES", "10000000000").env("CONDUCTOR_HUGE_MIB", "2048");
