@@ -179,7 +179,7 @@ fn the_mouse_selects_scrolls_and_goes_back_in_time() {
     use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
     let mut app = app_of(&script(), false, "default");
     drawn(&mut app, (80, 24));
-    let mut point = |app: &mut App, kind, (column, row)| {
+    let point = |app: &mut App, kind, (column, row)| {
         app.point(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE });
         drawn(app, (80, 24));
     };
