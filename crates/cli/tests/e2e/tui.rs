@@ -331,44 +331,6 @@ fn a_signal_gives_the_terminal_back_and_leaves_the_run_going() {
     }
 }
 
-/// By the key, and by a signal from elsewhere.
-#[test]
-fn put_into_the_background_and_back_it_goes_on() {
-    let mut world = mixed();
-    world.set("PAGER", "sh -c 'cat; echo at its end; read -r _ < /dev/tty'");
-    let Some(terminal) = Terminal::open(&mut world, (80, 24), "version") else { return };
-    terminal.wait_for(&["ended with 0"]);
-    terminal.tmux(&["respawn-pane", "-k", "bash --norc --noprofile -i"]);
-    terminal.press(&[&format!("PS1='> '; {CONDUCTOR} tui; echo ended with $?"), "Enter"]);
-    for by_key in [true, false] {
-        terminal.wait_for(&["1/6 done"]);
-        match by_key {
-            true => terminal.press(&["C-z"]),
-            false => kill_process(program(&terminal), Signal::TSTP).unwrap(),
-        }
-        let screen = terminal.wait_for(&["Stopped"]);
-        assert!(!screen.contains("1/6 done"), "{screen}");
-        let modes = "#{cursor_flag} #{alternate_on} #{mouse_any_flag}";
-        assert_eq!(terminal.tmux(&["display-message", "-p", modes]), "1 0 0\n");
-        terminal.press(&["clear; fg", "Enter"]);
-    }
-    terminal.wait_for(&["1/6 done"]);
-    // The pager is stopped, and the view with it.
-    terminal.press(&["f", "L"]);
-    terminal.wait_for(&["about to fail", "at its end"]);
-    terminal.press(&["C-z"]);
-    terminal.wait_for(&["Stopped"]);
-    terminal.press(&["clear; fg", "Enter"]);
-    terminal.press(&["Enter"]);
-    terminal.wait_for(&["1/6 done"]);
-    terminal.press(&["+"]);
-    terminal.wait_for(&["slots 2/3"]);
-    terminal.press(&["q"]);
-    terminal.wait_for(&["goes on; back to it"]);
-    drop(terminal);
-    let_end(&world);
-}
-
 #[test]
 fn without_colours_there_are_none_and_without_unicode_only_ascii() {
     let mut world = mixed();
