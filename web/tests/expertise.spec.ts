@@ -29,7 +29,11 @@ test("an item is added, changed, retired and restored", async ({ page }) => {
   await expect(row).toContainText("Handlers return Result.");
   await row.getByRole("button", { name: "Retire" }).click();
   await expect(row).toHaveCount(0);
-  await page.getByRole("radio", { name: "all" }).or(page.getByRole("button", { name: "all", exact: true })).first().click();
+  await page
+    .getByRole("radio", { name: "all" })
+    .or(page.getByRole("button", { name: "all", exact: true }))
+    .first()
+    .click();
   await row.getByRole("button", { name: "Restore" }).click();
   await expect(row).toContainText("given");
 });

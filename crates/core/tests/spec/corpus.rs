@@ -137,6 +137,7 @@ fn every_setting_can_be_a_default() {
         ("repository", "a/one", "a/two"),
         ("pr_strategy", "manual", "patient"),
         ("auto_pr_timeout", "1", "2"),
+        ("cloud", "{ remote: one }", "{ remote: two }"),
     ];
     let schema = schema();
     let config = schema["definitions"]["file"]["properties"]["config"]["properties"].as_object().unwrap();

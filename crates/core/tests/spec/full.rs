@@ -109,6 +109,7 @@ tasks:
     repository: octo/api
     pr_strategy: aggressive
     auto_pr_timeout: 90
+    cloud: { transport: managed, push: true, remote: fork, environment: env_1, routine: r_1, agent: a_1, token_variable: CLOUD_KEY, max_sessions: 3, settle: 10m, keep_tabs: true }
   - { id: db, prompt: Set up, depends_on: schema }
   - { id: e2e, run: ./e2e.sh, depends_on: api }
   - { id: search, prompt: Find it, race: [claude, { agent: codex, model: o9 }], race_for: best }
@@ -240,6 +241,18 @@ fn a_task_has_every_field() {
         repository: Some("octo/api".into()),
         pr_strategy: Some(PrStrategy::Aggressive),
         auto_pr_timeout: Some(Millis::from_secs(90)),
+        cloud: Some(Box::new(Cloud {
+            transport: Some(Transport::Managed),
+            push: true,
+            remote: Some("fork".into()),
+            environment: Some("env_1".into()),
+            routine: Some("r_1".into()),
+            agent: Some("a_1".into()),
+            token_variable: Some("CLOUD_KEY".into()),
+            max_sessions: Some(3),
+            settle: Some(Millis::from_secs(600)),
+            keep_tabs: true,
+        })),
         ..Task::new(id("api"), Work::Prompt("Build it.\n".into()))
     };
     assert_eq!(*api, expected);

@@ -62,11 +62,7 @@ export function Expertise() {
   return (
     <>
       <Top
-        crumbs={[
-          [board.projects, "/projects"],
-          [project, `/projects/${encodeURIComponent(project)}`],
-          [text.title],
-        ]}
+        crumbs={[[board.projects, "/projects"], [project, `/projects/${encodeURIComponent(project)}`], [text.title]]}
       />
       <div className="page stack expertise">
         <div className="row wrap">
@@ -157,9 +153,12 @@ function Row({ project, item, again, forbidden }: Acts & { item: Item }) {
       <td>
         {item.claim}
         <div className="small faint">
-          {[item.id, item.domain, text.kinds[item.kind] ?? item.kind, (item.scope ?? [text.everywhere]).join(", ")].join(
-            " · ",
-          )}
+          {[
+            item.id,
+            item.domain,
+            text.kinds[item.kind] ?? item.kind,
+            (item.scope ?? [text.everywhere]).join(", "),
+          ].join(" · ")}
         </div>
       </td>
       <td className="dim">{item.tally.used > 0 ? text.first(item.tally.helpful, item.tally.used) : count(0)}</td>

@@ -1,8 +1,8 @@
 // Each check with its result, before and now, and what it printed.
 
 import { useMemo } from "react";
-import type { Finding } from "../../api/types";
 import { get } from "../../api/http";
+import type { Finding } from "../../api/types";
 import { duration } from "../../lib/format";
 import { tellsOfError } from "../../lib/lines";
 import { useLooked } from "../../live/query";

@@ -84,6 +84,12 @@ impl super::Agent for Agent {
 
     fn engage(&self, brief: &Brief<'_>) -> Result<Engagement, AgentError> {
         self.check(brief.task)?;
+        // Whichever way the run was told where tasks work: in the user's checkout nothing is put in place of anything. For one
+        // that only reads what was said before there is no folder.
+        let workspace = brief.workspace;
+        if workspace.base.is_none() && !workspace.directory.as_os_str().is_empty() {
+            return Err(unfit(NEEDS_WORKTREE.into()));
+        }
         let own =
             std::env::current_exe().map_err(|error| unfit(format!("its driver cannot be found: {error}")))?;
         let settings = settings(brief.task);
@@ -99,8 +105,7 @@ impl super::Agent for Agent {
             return Err(unfit("it takes a prompt, not a command".into()));
         }
         if task.isolation.is_some_and(|isolation| isolation != Isolation::Worktree) {
-            let why = "its work comes as commits of the remote, which needs a worktree (isolation: worktree)";
-            return Err(unfit(why.into()));
+            return Err(unfit(NEEDS_WORKTREE.into()));
         }
         match settings(task).missing() {
             Some(missing) => Err(unfit(missing)),
@@ -108,6 +113,9 @@ impl super::Agent for Agent {
         }
     }
 }
+
+const NEEDS_WORKTREE: &str =
+    "its work comes as commits of the remote, which needs a worktree (isolation: worktree)";
 
 fn unfit(why: String) -> AgentError {
     AgentError::Unfit { agent: "cloud", why }
