@@ -51,7 +51,7 @@ fn a_sessions_work_is_verified_landed_and_recorded_and_no_anchor_is_left() {
     assert_eq!(git(&world, &["show", &format!("{branch}:b.txt")]), "good");
     assert_eq!(provider.submitted().len(), 2);
     let left = branches(&world);
-    assert!(!left.contains("conductor-anchor"), "{left}");
+    assert!(!left.contains("heads/conductor-anchor"), "{left}");
     assert!(String::from_utf8_lossy(&world.transcript("a")).contains("pushes 0 commits"));
     assert!(String::from_utf8_lossy(&world.transcript("b")).contains("pushes "), "what is published is told");
     let lines = sessions(&world);
@@ -83,7 +83,7 @@ fn a_lie_and_a_branch_of_the_right_name_that_does_not_descend_are_not_done() {
     assert_eq!((status("lie"), status("stray"), status("good")), ("failed", "failed", "completed"));
     assert_eq!(provider.submitted().len(), 3);
     let left = branches(&world);
-    assert!(left.contains("refs/heads/claude/") && !left.contains("conductor-anchor"), "{left}");
+    assert!(left.contains("refs/heads/claude/") && !left.contains("heads/conductor-anchor"), "{left}");
     let ends: Vec<Value> =
         sessions(&world).into_iter().filter(|line| line["status"] == "completed").collect();
     assert_eq!((&ends[0]["task_id"], &ends[0]["cost_usd"]), (&"good".into(), &0.25.into()));
@@ -129,14 +129,24 @@ fn a_killed_run_goes_on_with_its_session() {
     drop(live.ended());
     let resumed = world.spawn(&mut command(&world, &["run", "--resume"]));
     wait_for("another driver", || {
-        String::from_utf8_lossy(&world.transcript("a"))
-            .contains("goes on with the session sesn_1")
-            .then_some(())
+        let told = conductor(&world, &["logs", "a"]).stdout;
+        told.contains("goes on with the session sesn_1").then_some(())
     });
     assert_eq!(provider.submitted().len(), 1);
     resumed.signal(Signal::KILL);
     drop(resumed.ended());
     assert!(provider.stopped().is_empty(), "a run that dies stops no session");
+}
+
+/// What comes of a session takes the place of what is in the folder: that is never the user's own.
+#[test]
+fn nothing_is_done_in_the_users_checkout() {
+    let (world, provider) =
+        world(&format!("config: {{ agent: cloud, {MANAGED} }}\ntasks: [{{ id: a, prompt: 'do: work' }}]\n"));
+    fs::write(world.path("repo/mine.txt"), "not committed").unwrap();
+    conductor(&world, &["run", "../tasks.yaml", "--isolation", "none"]).expect(100).says("needs a worktree");
+    assert_eq!(fs::read_to_string(world.path("repo/mine.txt")).unwrap(), "not committed");
+    assert!(provider.submitted().is_empty());
 }
 
 #[test]
@@ -149,7 +159,7 @@ fn a_session_of_a_cancelled_task_is_stopped() {
     drop(live.ended());
     assert_eq!(provider.stopped(), ["sesn_1"]);
     let left = branches(&world);
-    assert!(!left.contains("conductor-anchor"), "{left}");
+    assert!(!left.contains("heads/conductor-anchor"), "{left}");
 }
 
 #[test]
@@ -162,7 +172,7 @@ fn limits_of_the_provider_are_waited_for_and_a_bad_token_is_told() {
     assert_eq!(provider.submitted().len(), 3);
     assert_eq!(world.logged("provider_parked").len(), 3);
     world.set("CLAUDE_ROUTINE_TOKEN", "wrong");
-    conductor(&world, &["run", "../tasks.yaml", "--only", "busy"]).expect(7).says("401");
+    conductor(&world, &["run", "../tasks.yaml", "--only", "busy"]).expect(100).says("401");
     world.unset("CLAUDE_ROUTINE_TOKEN");
     conductor(&world, &["run", "../tasks.yaml", "--only", "busy"])
         .expect(7)
