@@ -265,7 +265,20 @@ mod tests {
     use super::*;
 
     /// Whose answers are no data: scripts, manual pages, a schema that is JSON by itself, a server, a view and a show.
-    const WITHOUT_JSON: [&str; 7] = ["completions", "man", "schema", "mcp", "demo", "tui", "help"];
+    const WITHOUT_JSON: [&str; 11] = [
+        "completions",
+        "man",
+        "schema",
+        "mcp",
+        "demo",
+        "tui",
+        "help",
+        // A file, pictures, and windows of the user's.
+        "expertise export",
+        "browser learn",
+        "browser peek",
+        "browser attach",
+    ];
 
     /// The names of commands without `--json`, with everything above them.
     fn without_json(command: &clap::Command, path: &str) -> Vec<String> {

@@ -85,6 +85,8 @@ pub enum Leaving {
 pub struct Left {
     /// The run that was looked at last.
     pub run: Option<RunId>,
+    /// Nothing of it is left to do; its coordinator may still be writing its reports.
+    pub is_over: bool,
     pub by: Leaving,
 }
 

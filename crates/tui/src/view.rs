@@ -138,8 +138,9 @@ impl View {
     }
 
     fn left(&self, by: Leaving) -> Left {
-        let run = self.app.watched.as_ref().map(|watched| watched.id().clone());
-        Left { run: run.filter(|_| self.app.screen == Screen::Run), by }
+        let watched = self.app.watched.as_ref().filter(|_| self.app.screen == Screen::Run);
+        let is_over = watched.is_some_and(|watched| watched.course.now().all_ended());
+        Left { run: watched.map(|watched| watched.id().clone()), is_over, by }
     }
 
     fn draw(&mut self) -> io::Result<()> {

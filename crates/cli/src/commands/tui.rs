@@ -1,6 +1,7 @@
 //! `conductor tui`: the full-screen view, of a run or of the project's board.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use clap::CommandFactory as _;
 use conductor_core::values::ids::RunId;
@@ -18,6 +19,7 @@ use crate::settings::{diagnostics, taskfile};
 
 pub(crate) fn run(args: &args::Tui) -> Result<Exit, CliError> {
     let left = block_on(show(args.run.as_deref()))?;
+    wait_for_its_end(&left)?;
     say_goes_on(&left)?;
     Ok(exit(&left, Exit::Done))
 }
@@ -25,6 +27,7 @@ pub(crate) fn run(args: &args::Tui) -> Result<Exit, CliError> {
 /// Shows a run that was started for it, and exits as that does where it is over by then.
 pub(crate) fn follow(run: &RunId) -> Result<Exit, CliError> {
     let left = block_on(show(Some(run.as_str())))?;
+    wait_for_its_end(&left)?;
     let home = Home::open()?;
     if home.is_live(run) {
         say_goes_on(&left)?;
@@ -32,6 +35,18 @@ pub(crate) fn follow(run: &RunId) -> Result<Exit, CliError> {
     }
     runs::show(run)?;
     block_on(wait::exit_code(&home, run))
+}
+
+/// A run with nothing left to do is not said to go on, only because its reports are being written.
+fn wait_for_its_end(left: &Left) -> Result<(), CliError> {
+    const PATIENCE: Duration = Duration::from_secs(10);
+    let home = Home::open()?;
+    let begun = Instant::now();
+    let is_ending = || left.is_over && left.run.as_ref().is_some_and(|run| home.is_live(run));
+    while is_ending() && begun.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
 }
 
 fn exit(left: &Left, otherwise: Exit) -> Exit {

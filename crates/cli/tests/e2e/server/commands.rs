@@ -6,7 +6,22 @@ use super::client::Served;
 use crate::harness::{CONDUCTOR, World};
 
 /// Commands that mean something only in a terminal.
-const ELSEWHERE: [(&str, &str); 29] = [
+const ELSEWHERE: [(&str, &str); 44] = [
+    ("import github", "writes files into the folder one is in"),
+    ("import markdown", "writes files into the folder one is in"),
+    ("import linear", "writes files into the folder one is in"),
+    ("import task-master", "writes files into the folder one is in"),
+    ("import vibe-kanban", "writes files into the folder one is in"),
+    ("import plugin", "writes files into the folder one is in"),
+    ("tui", "is a terminal's"),
+    ("plugin list", "of programs of the user"),
+    ("plugin add", "of programs of the user"),
+    ("plugin remove", "of programs of the user"),
+    ("plugin new", "writes files into the folder one is in"),
+    ("plugin test", "of programs of the user"),
+    ("plugin verify", "of programs of the user"),
+    ("trust", "the user's own word, given at a terminal"),
+    ("setup", "writes the user's own configuration"),
     ("completions", "for shells"),
     ("man", "for terminals"),
     ("help", "the reference page"),

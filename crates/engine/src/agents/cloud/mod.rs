@@ -190,16 +190,14 @@ impl Driven {
     }
 }
 
-/// Since the last time; the provider's own price counts, for no list knows what is behind a session.
+/// Since the last time. The provider's own price counts: it tells that apart from the tokens, and what a list made of those
+/// would be counted twice.
 fn used(event: &Value) -> Heard {
     let number = |name: &str| event[name].as_u64().unwrap_or(0);
-    let tokens = Tokens {
-        model: text(&event["model"]).unwrap_or_else(|| "cloud session".to_owned()),
-        input: number("input"),
-        output: number("output"),
-        ..Tokens::default()
-    };
-    Heard { used: vec![tokens], cost: Some(Usd(number("cost"))), ..Heard::default() }
+    let model = "cloud session".to_owned();
+    let tokens = Tokens { model, input: number("input"), output: number("output"), ..Tokens::default() };
+    let used = if tokens.total() > 0 { vec![tokens] } else { Vec::new() };
+    Heard { used, cost: Some(Usd(number("cost"))), ..Heard::default() }
 }
 
 impl Translator for Driven {

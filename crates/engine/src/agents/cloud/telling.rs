@@ -126,7 +126,7 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    pub(super) fn tell(&mut self, observed: &Observed, model: Option<&str>) {
+    pub(super) fn tell(&mut self, observed: &Observed) {
         let cost = observed.cost.map_or(self.cost, |cost| cost.0.max(self.cost));
         let tokens = observed.tokens.unwrap_or(self.tokens);
         if (cost, tokens) == (self.cost, self.tokens) {
@@ -135,7 +135,6 @@ impl Meter {
         let since = |now: u64, before: u64| now.saturating_sub(before);
         tell(&json!({
             "type": "usage",
-            "model": model,
             "cost": since(cost, self.cost),
             "input": since(tokens.0, self.tokens.0),
             "output": since(tokens.1, self.tokens.1),

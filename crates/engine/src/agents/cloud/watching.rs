@@ -104,7 +104,7 @@ impl Driver {
             }
             tell_line(line);
         }
-        watch.meter.tell(&observed, self.job.model.as_deref());
+        watch.meter.tell(&observed);
         if watch.state != observed.state {
             watch.idle_looks = 0;
             watch.looked = None;
