@@ -147,6 +147,8 @@ fn keys_show_what_there_is_to_see() {
             .ok()
             .filter(|text| text.contains("about to fail"))
     });
+    // The view is back.
+    terminal.wait_for(&["slots 2/2"]);
     terminal.press(&["/"]);
     terminal.press(&["-l", "long"]);
     terminal.wait_for(&["filter: long", "/long"]);

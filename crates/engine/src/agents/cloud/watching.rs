@@ -23,6 +23,9 @@ const USUAL_SETTLE: Duration = Duration::from_secs(5 * 60);
 /// A session that cannot be watched and pushes nothing for so long is given up.
 const LONGEST_SILENCE: Duration = Duration::from_secs(2 * 60 * 60);
 
+/// A session that has pushed its last commit and can be watched has so long to say that it is done, and what it cost.
+const FAREWELL: Duration = Duration::from_secs(60);
+
 /// What is known of a session while it is watched.
 struct Watch {
     session: SessionName,
@@ -152,7 +155,9 @@ impl Driver {
         let is_over = match &watch.state {
             State::Idle | State::Ended(_) => is_new || watch.found.is_some() && watch.idle_looks >= LOOKS,
             _ => {
-                is_new && (watch.found.as_ref().is_some_and(|found| found.is_last) || !is_watched && is_quiet)
+                let is_last = watch.found.as_ref().is_some_and(|found| found.is_last);
+                let is_farewell = !is_watched || watch.since.elapsed() >= FAREWELL;
+                is_new && (is_last && is_farewell || !is_watched && is_quiet)
             }
         };
         match (&watch.found, &watch.state) {
