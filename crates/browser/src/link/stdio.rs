@@ -19,6 +19,9 @@ const STEP: Duration = Duration::from_millis(20);
 /// How much of what a server says on standard error is kept.
 const LAST_WORDS: usize = 2_000;
 
+/// How long those of a server that has ended are waited for: what it has started may hold its standard error.
+const LAST_WORDS_WITHIN: Duration = Duration::from_secs(1);
+
 type Input = Arc<Mutex<Option<ChildStdin>>>;
 
 #[derive(Debug)]
@@ -37,13 +40,23 @@ impl Stdio {
         let input = Arc::new(Mutex::new(child.stdin.take()));
         let (sender, receiver) = channel();
         let words = Arc::new(Mutex::new(String::new()));
+        let (saying, said) = channel();
         if let Some(errors) = child.stderr.take() {
             let words = Arc::clone(&words);
-            thread::spawn(move || keep_last(errors, &words));
+            thread::spawn(move || {
+                keep_last(errors, &words);
+                drop(saying);
+            });
         }
         if let Some(output) = child.stdout.take() {
             let input = Arc::clone(&input);
-            thread::spawn(move || read(BufReader::new(output), &sender, &input, &words));
+            thread::spawn(move || {
+                read(BufReader::new(output), &sender, &input);
+                // Its last words come another way, and perhaps later.
+                let _: Result<(), _> = said.recv_timeout(LAST_WORDS_WITHIN);
+                let words = words.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let _ = sender.send(Incoming::Ended(excerpt_or_nothing(&words)));
+            });
         }
         Ok(Stdio { child, input, inbox: Inbox::new(receiver) })
     }
@@ -99,7 +112,7 @@ fn write(input: &Input, message: &Value) -> Result<(), LinkError> {
         .map_err(|error| LinkError::Died(error.to_string()))
 }
 
-fn read(output: BufReader<impl Read>, sender: &Sender<Incoming>, input: &Input, words: &Mutex<String>) {
+fn read(output: BufReader<impl Read>, sender: &Sender<Incoming>, input: &Input) {
     for line in output.lines() {
         let Ok(line) = line else { break };
         if line.trim().is_empty() {
@@ -119,8 +132,6 @@ fn read(output: BufReader<impl Read>, sender: &Sender<Incoming>, input: &Input, 
             return;
         }
     }
-    let said = words.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let _ = sender.send(Incoming::Ended(excerpt_or_nothing(&said)));
 }
 
 fn excerpt_or_nothing(said: &str) -> String {
