@@ -210,7 +210,10 @@ impl Trust {
                     }
                 }
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            // Where there is no such folder nothing was trusted; what is in its place is told by what needs it.
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                Vec::new()
+            }
             Err(source) => return Err(TrustError::Unreadable { path, source }),
         };
         Ok(Trust { root: root.to_owned(), trusted })
