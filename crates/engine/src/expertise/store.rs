@@ -19,7 +19,7 @@ const FORM: i64 = 1;
 /// Another process holds the write lock for moments only.
 const BUSY: Duration = Duration::from_secs(5);
 
-const TABLES: &str = include_str!("../../migrations/expertise_0001.sql");
+const TABLES: &str = include_str!("tables.sql");
 
 pub(super) const COLUMNS: &str = "body, used, helpful, harmful, withheld, withheld_good, learned, last_used";
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::frame::Part;
 
 /// Every name that an event can have.
-pub(crate) const NAMES: [&str; 45] = [
+pub(crate) const NAMES: [&str; 48] = [
     "batch_start",
     "batch_complete",
     "batch_failed",
@@ -37,6 +37,9 @@ pub(crate) const NAMES: [&str; 45] = [
     "parallel_changed",
     "cap_changed",
     "drain_lifted",
+    "expertise_learned",
+    "expertise_retired",
+    "expertise_used",
     "run_drained",
     "attempt_leased",
     "lease_lost",
