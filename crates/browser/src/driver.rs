@@ -208,12 +208,17 @@ impl Driver {
     /// Takes steps. Trouble before the submission is mended and the steps are taken once more from the first.
     fn walk(&mut self, steps: &str, values: &BTreeMap<&str, &str>) -> Result<Option<String>, DriveError> {
         loop {
-            let stopped = match self.walk_once(steps, values)? {
-                Ok(address) => {
+            let stopped = match self.walk_once(steps, values) {
+                Ok(Ok(address)) => {
                     self.ladder.healthy();
                     return Ok(address);
                 }
-                Err(stopped) => stopped,
+                Ok(Err(stopped)) => stopped,
+                // Not a step was taken.
+                Err(error) => {
+                    self.mend(error)?;
+                    continue;
+                }
             };
             if stopped.submitted {
                 return Err(DriveError::Unsure(stopped.error.to_string()));
@@ -222,9 +227,26 @@ impl Driver {
                 StepError::Trouble { trouble: Trouble::RateLimited(said), .. } => {
                     return Err(DriveError::RateLimited(said));
                 }
-                StepError::Trouble { trouble, .. } => self.recover(&trouble)?,
+                StepError::Trouble { trouble, .. } => {
+                    if let Err(error) = self.recover(&trouble) {
+                        self.mend(error)?;
+                    }
+                }
                 error => return Err(self.not_understood(error)),
             }
+        }
+    }
+
+    /// Before a submission: a tab that goes while tabs are looked through, or a browser that is gone, is trouble like any
+    /// other. Everything else is told.
+    fn mend(&mut self, error: DriveError) -> Result<(), DriveError> {
+        let trouble = match &error {
+            DriveError::Page(page) => page.trouble(),
+            _ => None,
+        };
+        match trouble {
+            Some(trouble @ (Trouble::BrowserGone(_) | Trouble::Crashed)) => self.recover(&trouble),
+            _ => Err(error),
         }
     }
 
