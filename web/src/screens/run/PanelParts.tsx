@@ -49,7 +49,7 @@ export function Facts({ run, task, forbidden, known, behind, select }: FactsProp
       worked > 0 && <span title={task.started_at ? exactly(task.started_at) : undefined}>{duration(worked)}</span>,
     ],
     [text.cost, costOf(task) && `${costOf(task)}${task.tokens > 0 ? ` · ${text.tokens(tokens(task.tokens))}` : ""}`],
-    [text.why, why && task.state !== "needs" && why.waits.length > 0 && why.waits.map((wait) => wait.words).join("; ")],
+    [text.why, task.state !== "needs" && why?.waits?.map((wait) => wait.words).join("; ")],
     [text.whyAgent, task.attempts > 0 && why?.model?.why],
     [text.decision, last && `${last.strategy.replaceAll("_", " ")}: ${last.reason}`],
     [text.after, task.dependencies.length > 0 && <Names names={task.dependencies} select={select} />],

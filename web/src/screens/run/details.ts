@@ -8,7 +8,8 @@ import { type Check, checksOf } from "../task/checking";
 
 /** Of `GET /api/runs/{run}/tasks/{task}/explanation`: what the panel shows of it. */
 export interface Explanation {
-  waits: { words: string }[];
+  /** Nothing where the run is not active. */
+  waits: { words: string }[] | null;
   model: { name: string | null; why: string | null } | null;
   specialist: { name: string } | null;
   files: { declared: string[]; learned: string[] };
