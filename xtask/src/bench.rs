@@ -17,6 +17,7 @@ mod screen;
 mod server;
 mod single;
 mod view;
+mod worktrees;
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -52,9 +53,12 @@ const PLUGINS: &str = "--plugins";
 const EXPERTISE: &str = "--expertise";
 /// The full-screen view alone, only printed.
 const SCREEN: &str = "--screen";
-pub(crate) const OPTIONS: [&str; 8] = [QUICK, GIT, AGENTS, SINGLE, SERVER, PLUGINS, EXPERTISE, SCREEN];
+/// Very many worktrees of a large repository alone, only printed; it is no part of the whole, for it needs 40 GB of room.
+const WORKTREES: &str = "--worktrees";
+pub(crate) const OPTIONS: [&str; 9] =
+    [QUICK, GIT, AGENTS, SINGLE, SERVER, PLUGINS, EXPERTISE, SCREEN, WORKTREES];
 /// Those that need nothing of others.
-const ALONE: [&str; 7] = [GIT, AGENTS, SINGLE, SERVER, PLUGINS, EXPERTISE, SCREEN];
+const ALONE: [&str; 8] = [GIT, AGENTS, SINGLE, SERVER, PLUGINS, EXPERTISE, SCREEN, WORKTREES];
 
 pub(crate) fn run(options: &[&str]) -> Result {
     if !options.iter().any(|option| ALONE.contains(option))
@@ -85,39 +89,11 @@ pub(crate) fn measure(options: &[&str]) -> Result {
     let quick = options.contains(&QUICK);
     let machine = report::machine();
     let mut scratch = Scratch::new()?;
-    if options.contains(&GIT) {
-        let figures = git::measure(git::Size::new(quick), &mut scratch)?;
-        println!("{}", report::git_text(&machine, &figures));
+    if let Some(text) = alone(options, quick, &machine, &mut scratch)? {
+        println!("{text}");
         return scratch.remove();
     }
-    if options.contains(&AGENTS) {
-        let figures = agents::measure(quick, &mut scratch)?;
-        println!("{}", report::agents_text(&machine, &figures));
-        return scratch.remove();
-    }
-    let many = if quick { 1_000 } else { 10_000 };
-    if options.contains(&SINGLE) {
-        let (singles, view) = (single::measure(many, &mut scratch)?, view::measure(&mut scratch)?);
-        println!("{}", report::single_text(&machine, &singles, &view, many));
-        return scratch.remove();
-    }
-    if options.contains(&SERVER) {
-        let figures = server::measure(many, &mut scratch)?;
-        println!("{}", report::server_text(&machine, &figures));
-        return scratch.remove();
-    }
-    if options.contains(&PLUGINS) {
-        println!("{}", report::plugins_text(&machine, &plugins::measure(&mut scratch)?));
-    }
-    if options.contains(&EXPERTISE) {
-        let figures = expertise::measure(&mut scratch)?;
-        println!("{}", report::expertise_text(&machine, &figures));
-    }
-    if options.contains(&SCREEN) {
-        let figures = screen::measure(&mut scratch)?;
-        println!("{}", report::screen_text(&machine, &figures));
-        return scratch.remove();
-    }
+    let many = many(quick);
     let figures = Figures {
         cells: contest::hold(many, &mut scratch)?,
         singles: single::measure(many, &mut scratch)?,
@@ -136,4 +112,31 @@ pub(crate) fn measure(options: &[&str]) -> Result {
         std::fs::write(root().join("docs/BENCHMARKS.md"), text)?;
     }
     scratch.remove()
+}
+
+fn many(quick: bool) -> usize {
+    if quick { 1_000 } else { 10_000 }
+}
+
+/// The one part that was asked for.
+fn alone(options: &[&str], quick: bool, machine: &str, scratch: &mut Scratch) -> Result<Option<String>> {
+    let Some(option) = options.iter().find(|option| ALONE.contains(option)) else { return Ok(None) };
+    let many = many(quick);
+    Ok(Some(match *option {
+        GIT => report::git_text(machine, &git::measure(git::Size::new(quick), scratch)?),
+        AGENTS => report::agents_text(machine, &agents::measure(quick, scratch)?),
+        SINGLE => {
+            let (singles, view) = (single::measure(many, scratch)?, view::measure(scratch)?);
+            report::single_text(machine, &singles, &view, many)
+        }
+        SERVER => report::server_text(machine, &server::measure(many, scratch)?),
+        PLUGINS => report::plugins_text(machine, &plugins::measure(scratch)?),
+        EXPERTISE => report::expertise_text(machine, &expertise::measure(scratch)?),
+        SCREEN => report::screen_text(machine, &screen::measure(scratch)?),
+        WORKTREES => {
+            let tasks = if quick { worktrees::TASKS / 10 } else { worktrees::TASKS };
+            report::worktrees_text(machine, &worktrees::measure(tasks, scratch)?)
+        }
+        _ => return Ok(None),
+    }))
 }

@@ -29,7 +29,8 @@ usage: cargo xtask test [-- FILTER]   everything that must hold before a merge; 
        cargo xtask bench --agents     listening to agents alone, only printed
        cargo xtask bench --single     single commands and being looked at alone, only printed
        cargo xtask bench --expertise  the choice of items and learning alone, only printed
-       cargo xtask bench --screen     the full-screen view alone, only printed";
+       cargo xtask bench --screen     the full-screen view alone, only printed
+       cargo xtask bench --worktrees  300 worktrees of 30,000 files alone, only printed; needs 40 GB, BENCH_DIR says where";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -50,7 +50,7 @@ const IN_REACH: &str = "not (package(conductor-testkit) & binary(real)) & not te
 fn with_features() -> Command {
     const OWN: &str =
         "test(traces::) | test(oidc::) | test(features::) | test(server::access::) | test(server::page::)";
-    let mut command = cargo(&["nextest", "run", "--locked", "--no-fail-fast", "--no-tests=pass"]);
+    let mut command = places(cargo(&["nextest", "run", "--locked", "--no-fail-fast", "--no-tests=pass"]));
     command.args(["--profile", profile(), "-p", "conductor", "-p", "conductor-server"]);
     command.args(["--features", "conductor/oidc,conductor/otel", "-E", OWN]);
     // What a fresh checkout offers is seen with a program that has no page in it.
@@ -128,7 +128,16 @@ fn has_advisories() -> bool {
 }
 
 fn nextest() -> Command {
-    cargo(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--profile", profile()])
+    places(cargo(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--profile", profile()]))
+}
+
+/// How many places tests share in CI, and how many each takes, is told in `.config/nextest.toml`.
+fn places(mut command: Command) -> Command {
+    if is_ci() {
+        let cores = std::thread::available_parallelism().map_or(2, usize::from);
+        command.args(["--test-threads", &(2 * cores).to_string()]);
+    }
+    command
 }
 
 fn profile() -> &'static str {

@@ -123,7 +123,7 @@ impl Server {
 
     /// An address that opens the page once, as the owner.
     pub fn page_for_owner(&self) -> std::io::Result<String> {
-        Ok(Codes::address(&self.page(), &self.app.codes.issue()?, "/"))
+        Ok(Codes::address(&self.page(), &self.app.codes.issue_for_owner()?, "/"))
     }
 
     /// Where it listens.

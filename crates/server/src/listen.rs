@@ -24,6 +24,8 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
+use crate::live::Cut;
+
 pub const PORT: u16 = 7420;
 
 /// Connections at once; further ones wait to be accepted.
@@ -123,8 +125,8 @@ pub fn bind(address: SocketAddr, safe: bool) -> Result<Bound, ListenError> {
     of(listener)
 }
 
-/// The socket that systemd has opened and handed over.
-pub fn handed_over() -> Result<Option<Bound>, ListenError> {
+/// The socket that systemd has opened and handed over; the same holds for it.
+pub fn handed_over(safe: bool) -> Result<Option<Bound>, ListenError> {
     let Some(count) = std::env::var_os("LISTEN_FDS") else { return Ok(None) };
     let ours = std::env::var("LISTEN_PID").ok().and_then(|pid| pid.parse().ok()) == Some(std::process::id());
     if !ours {
@@ -136,7 +138,11 @@ pub fn handed_over() -> Result<Option<Bound>, ListenError> {
     // The first one is the third file, by systemd's own rule; it is opened for us alone.
     #[expect(unsafe_code, reason = "the number of a file that was handed over says nothing of its owner")]
     let socket = unsafe { OwnedFd::from_raw_fd(3) };
-    of(StdListener::from(socket)).map(Some)
+    let bound = of(StdListener::from(socket))?;
+    match bound.address.ip().is_loopback() || safe {
+        true => Ok(Some(bound)),
+        false => Err(ListenError::Open(bound.address)),
+    }
 }
 
 fn of(listener: StdListener) -> Result<Bound, ListenError> {
@@ -222,12 +228,18 @@ async fn talk<S>(stream: S, from: SocketAddr, router: Router, watcher: Watcher)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let cut = Cut::default();
+    let wanted = cut.clone();
     let service = service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
         request.extensions_mut().insert(from);
+        request.extensions_mut().insert(cut.clone());
         router.clone().oneshot(request.map(axum::body::Body::new))
     });
     let mut builder = auto::Builder::new(TokioExecutor::new()).http1_only();
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(64 << 10);
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
-    let _ = watcher.watch(connection).await;
+    tokio::select! {
+        _ = watcher.watch(connection) => {}
+        () = wanted.wanted() => {}
+    }
 }

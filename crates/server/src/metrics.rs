@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use conductor_core::report::tally::{Counting, Gauges, Tally};
+use conductor_core::report::tally::{Counting, Gauges, Histogram, Tally};
 use conductor_core::values::ids::RunId;
 use conductor_engine::git::workspaces;
 use conductor_engine::host::home::Home;
@@ -25,6 +25,33 @@ struct Counted {
 #[derive(Default)]
 pub(crate) struct Meter {
     open: Mutex<HashMap<RunId, Counted>>,
+    appends: Mutex<Appends>,
+}
+
+/// How long appends took, as coordinators have told since this server began. What ended between two looks is not known to
+/// its last append.
+#[derive(Default)]
+struct Appends {
+    of_runs: HashMap<RunId, Histogram>,
+    /// Of processes that are gone.
+    before: Histogram,
+}
+
+impl Appends {
+    /// A coordinator that counts less than before is another process.
+    fn told(&mut self, run: &RunId, now: Histogram) {
+        let known = self.of_runs.entry(run.clone()).or_default();
+        if now.count() < known.count() {
+            self.before += known;
+        }
+        *known = now;
+    }
+
+    fn all(&self) -> Histogram {
+        let mut all = self.before.clone();
+        self.of_runs.values().for_each(|one| all += one);
+        all
+    }
 }
 
 impl Meter {
@@ -59,12 +86,14 @@ impl Meter {
                 && let Ok(view) = async_client::live_view(&home.run(&run.id)).await
             {
                 gauges += Gauges::of(&view.snapshot);
+                self.appends.lock().await.told(&run.id, view.appends);
             }
             gauges.worktrees += workspaces::count(home, &run.id) as u64;
         }
         // Of runs that are removed.
         kept.values().for_each(|tally| all += tally);
-        let beside = Beside { deliveries: Some(deliveries(records).await?), ..Beside::default() };
+        let appends = self.appends.lock().await.all();
+        let beside = Beside { appends: Some(&appends), deliveries: Some(deliveries(records).await?) };
         Ok(metrics::text(&all, &gauges, beside, format))
     }
 }
@@ -74,4 +103,25 @@ async fn deliveries(records: &Records) -> Result<Deliveries> {
     let (counts, waiting) = records.delivery_counts().await?;
     let of = |name: &str| counts.iter().find(|(result, _)| result == name).map_or(0, |(_, count)| *count);
     Ok(Deliveries { delivered: of("delivered"), retried: of("retried"), dead: of("dead"), waiting })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn appends(count: usize) -> Histogram {
+        let mut histogram = Histogram::default();
+        (0..count).for_each(|_| histogram.observe(5, &[10]));
+        histogram
+    }
+
+    #[test]
+    fn appends_never_count_back_when_a_run_is_taken_up_by_another_process() {
+        let (run, other) = (RunId::parse("r1").unwrap(), RunId::parse("r2").unwrap());
+        let mut known = Appends::default();
+        for (run, count, all) in [(&run, 3, 3), (&run, 5, 5), (&other, 1, 6), (&run, 2, 8), (&run, 4, 10)] {
+            known.told(run, appends(count));
+            assert_eq!(known.all().count(), all);
+        }
+    }
 }

@@ -31,19 +31,28 @@ pub(crate) const KINDS: [(u16, &str, &str); 17] = [
     (504, "no_answer", "the run does not answer"),
 ];
 
+/// Who did something at an address that asks for no credential, for the record: a user who logs in, a hook. Handed on with
+/// the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Doer {
+    pub(crate) name: String,
+    pub(crate) means: &'static str,
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
     status: u16,
     detail: String,
     more: Map<String, Value>,
     retry_after: Option<u64>,
+    doer: Option<Box<Doer>>,
 }
 
 pub(crate) type Result<T> = std::result::Result<T, Problem>;
 
 impl Problem {
     pub(crate) fn new(status: u16, detail: impl Display) -> Problem {
-        Problem { status, detail: detail.to_string(), more: Map::new(), retry_after: None }
+        Problem { status, detail: detail.to_string(), more: Map::new(), retry_after: None, doer: None }
     }
 
     pub(crate) fn not_found(detail: impl Display) -> Problem {
@@ -89,6 +98,12 @@ impl Problem {
         self
     }
 
+    /// Who it was that is refused.
+    pub(crate) fn by(mut self, doer: Doer) -> Problem {
+        self.doer = Some(Box::new(doer));
+        self
+    }
+
     pub(crate) fn status(&self) -> u16 {
         self.status
     }
@@ -125,6 +140,9 @@ impl IntoResponse for Problem {
         }
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Some(doer) = self.doer {
+            response.extensions_mut().insert(*doer);
         }
         response
     }

@@ -600,6 +600,8 @@ export interface ImportAnswer {
 
 export interface InboxAnswer {
   items: Need[];
+  left_out: number;
+  unreadable: string[];
   schema: "conductor.inbox/2";
 }
 

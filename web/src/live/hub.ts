@@ -16,6 +16,9 @@ export interface Connection {
   everThere: boolean;
 }
 
+/** How often the server has ended the connection because the user may see something else than before. */
+export const letGo = new Store(0);
+
 export const connection = new Store<Connection>({ away: null, everThere: false });
 
 type Listener = (ring: Ring | null) => void;
@@ -62,9 +65,11 @@ export function connect(): void {
     }
     for (const ring of rings.values()) tell(ring);
   };
-  mine.onclose = () => {
+  mine.onclose = (event) => {
     if (socket !== mine) return;
     socket = null;
+    // Logged out, or given other roles: the server closes with this code.
+    if (event.code === 4003) letGo.set(letGo.get() + 1);
     const { away, everThere } = connection.get();
     connection.set({ away: away ?? Date.now(), everThere });
     timer = setTimeout(connect, wait);

@@ -6,7 +6,7 @@ use std::process::Command;
 use super::contest::{Cell, Contestant};
 use super::core::{Figure, Load};
 use super::graph::{Shape, thousands};
-use super::{Figures, agents, expertise, git, plugins, screen, server, single, view};
+use super::{Figures, agents, expertise, git, plugins, screen, server, single, view, worktrees};
 use crate::steps::root;
 
 const HOW_TO_READ: &str = "\
@@ -58,6 +58,11 @@ pub(super) fn text(machine: &str, figures: &Figures, many: usize) -> String {
 /// Workspaces and merging alone.
 pub(super) fn git_text(machine: &str, figures: &git::Figures) -> String {
     head(machine, &git::report::goals(figures)) + "\n" + &git::report::table(figures)
+}
+
+/// Very many worktrees alone.
+pub(super) fn worktrees_text(machine: &str, figures: &worktrees::Figures) -> String {
+    head(machine, &worktrees::goals(figures)) + "\n" + &worktrees::table(figures)
 }
 
 /// Listening to agents alone.
@@ -262,7 +267,7 @@ fn single_goals(singles: &single::Singles, many: usize) -> Vec<Goal> {
             measured: format!("{growth:.2}×"),
             met: growth <= 1.2,
         },
-        below(format!("peak memory of a run of {most} tasks"), scale.peak as f64, 200.0 * 1024.0, kib),
+        below(format!("peak memory of a run of {most} tasks"), scale.peak as f64, 200e6 / 1024.0, kib),
     ]
 }
 

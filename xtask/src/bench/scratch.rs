@@ -1,4 +1,5 @@
-//! Where measurements keep their files: on the disk the real thing would use, a new directory each time.
+//! Where measurements keep their files: on the disk the real thing would use, a new directory each time; another disk is
+//! named by BENCH_DIR.
 //!
 //! Nothing is deleted before the end. After thousands of deletions ext4 makes new files many times slower for a while,
 //! which would be measured as if it were Conductor's own doing.
@@ -15,7 +16,8 @@ pub(super) struct Scratch {
 
 impl Scratch {
     pub(super) fn new() -> Result<Scratch> {
-        let path = root().join(format!("target/bench-{}", std::process::id()));
+        let room = std::env::var_os("BENCH_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+        let path = room.join(format!("bench-{}", std::process::id()));
         std::fs::create_dir_all(&path)?;
         Ok(Scratch { path, made: 0 })
     }

@@ -9,7 +9,8 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use super::graph::thousands;
+use super::contest::timed;
+use super::graph::{Shape, thousands};
 use super::report::{Goal, below, time};
 use super::scratch::{Scratch, conductor};
 use crate::Result;
@@ -21,6 +22,8 @@ const IDLE_RUNS: usize = 5;
 const IDLE_FOR: Duration = Duration::from_secs(10);
 const CLIENTS: usize = 1_000;
 const LISTENED_FOR: Duration = Duration::from_secs(10);
+/// Runs with the server and without it, one after the other.
+const PAIRS: usize = 10;
 
 pub(super) struct Figures {
     start: Duration,
@@ -32,6 +35,8 @@ pub(super) struct Figures {
     listened: Listened,
     /// With all clients.
     memory: u64,
+    /// How many times as long a run of tasks that do nothing takes where the server is there.
+    presence: f64,
 }
 
 pub(super) fn measure(tasks: usize, scratch: &mut Scratch) -> Result<Figures> {
@@ -40,7 +45,8 @@ pub(super) fn measure(tasks: usize, scratch: &mut Scratch) -> Result<Figures> {
     let idle = idle(&scratch.directory()?)?;
     let answers = answers(tasks, &scratch.directory()?)?;
     let (listened, memory) = listened(&scratch.directory()?)?;
-    Ok(Figures { start, idle, answers, tasks, listened, memory })
+    let presence = presence(tasks, scratch)?;
+    Ok(Figures { start, idle, answers, tasks, listened, memory, presence })
 }
 
 /// Ends what it started, whatever becomes of the measurement.
@@ -206,6 +212,25 @@ fn listened(directory: &Path) -> Result<(Listened, u64)> {
     Ok((listened?, memory))
 }
 
+/// The one in the middle of all pairs. Which of a pair comes first alternates, so that neither has the warmer machine.
+fn presence(tasks: usize, scratch: &mut Scratch) -> Result<f64> {
+    let mut ratios = Vec::new();
+    for pair in 0..PAIRS {
+        let mut seconds = [0.0; 2];
+        for served in [pair % 2 == 0, pair % 2 == 1] {
+            let directory = scratch.directory()?;
+            std::fs::write(directory.join("tasks.yaml"), Shape::Independent(tasks).task_file())?;
+            let _server = if served { Some(serve(&directory)?) } else { None };
+            let mut command = conductor(&directory);
+            command.args(["run", "--isolation", "none", "tasks.yaml", "--parallel", "8"]);
+            seconds[usize::from(served)] = timed(&mut command)?;
+        }
+        ratios.push(seconds[1] / seconds[0]);
+    }
+    ratios.sort_by(f64::total_cmp);
+    Ok((ratios[PAIRS / 2 - 1] + ratios[PAIRS / 2]) / 2.0)
+}
+
 pub(super) fn goals(figures: &Figures) -> Vec<Goal> {
     let mebibytes = |kib: u64| kib as f64 / 1_024.0;
     let megabytes = |amount: f64| format!("{amount:.1} MB");
@@ -237,5 +262,7 @@ pub(super) fn goals(figures: &Figures) -> Vec<Goal> {
     goals.push(below("server: memory with them".to_owned(), mebibytes(figures.memory), 300.0, megabytes));
     let what = "server: the same beside a client that reads nothing".to_owned();
     goals.push(below(what, *beside_stalled, 1.05, |times| format!("{times:.2} × as long")));
+    let what = format!("server: a run of {} tasks beside it", thousands(figures.tasks));
+    goals.push(below(what, figures.presence, 1.02, |times| format!("{times:.3} × as long")));
     goals
 }

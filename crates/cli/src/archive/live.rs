@@ -39,7 +39,8 @@ pub(crate) async fn required(home: &Home, word: Option<&str>) -> Result<LiveView
     }
 }
 
-async fn inactive(home: &Home, word: Option<&str>) -> CliError {
+/// Why there is no active run to do something to.
+pub(crate) async fn inactive(home: &Home, word: Option<&str>) -> CliError {
     let candidates = match Archive::open().await {
         Ok(archive) => archive.candidates(word).map_err(CliError::from),
         Err(cli_error) => return cli_error,
@@ -52,6 +53,12 @@ async fn inactive(home: &Home, word: Option<&str>) -> CliError {
         },
         Err(cli_error) => cli_error,
     }
+}
+
+/// The newest run that may be meant, whether it is active or not.
+pub(crate) async fn newest(word: Option<&str>) -> Option<RunId> {
+    let archive = Archive::open().await.ok()?;
+    Some(archive.candidates(word).ok()?.first()?.id.clone())
 }
 
 /// The run is not active, and how to resume it.

@@ -38,8 +38,18 @@ fn meant(home: &Home, word: Option<&str>) -> Result<RunId, CliError> {
     match (live::meant(home, word)?, word) {
         (Some(live_view), _) => Ok(live_view.run),
         (None, Some(word)) => block_on(async { Ok(Archive::open().await?.named(word)?.id) }),
-        (None, None) => Ok(block_on(live::required(home, None))?.run),
+        (None, None) => block_on(unnamed(home)),
     }
+}
+
+/// Which of the runs that were left is meant would be a guess: it has to be named.
+async fn unnamed(home: &Home) -> Result<RunId, CliError> {
+    let error = live::inactive(home, None).await;
+    Err(match live::newest(None).await {
+        Some(run) if !home.is_live(&run) => error
+            .help(format!("to change what it may use once it is resumed, name it: `conductor cap {run} …`")),
+        _ => error,
+    })
 }
 
 fn caps(args: &args::Cap) -> BTreeMap<Capped, u64> {

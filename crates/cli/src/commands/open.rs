@@ -24,7 +24,7 @@ pub(crate) fn run(args: &args::Open) -> Result<Exit, CliError> {
     let codes = Codes::of(&home);
     let mut pages = Vec::with_capacity(paths.len());
     for path in paths {
-        let code = codes.issue().map_err(|error| {
+        let code = codes.issue_for_owner().map_err(|error| {
             CliError::new(Exit::Unexpected, format!("no login code could be written: {error}"))
         })?;
         pages.push((Codes::address(&note.page, &code, &path), path));

@@ -14,10 +14,15 @@ pub(crate) fn run(project: &args::Project) -> Result<Exit, CliError> {
     block_on(async {
         let records = records().await?;
         match project {
-            args::Project::Add(args) => add(&records, args).await,
+            args::Project::Add(args) => {
+                let words = format!("project add {}", args.directory.display());
+                noted(&records, &words, add(&records, args)).await
+            }
             args::Project::List(args) => list(&records, args.json).await,
             args::Project::Show(args) => show(&records.project(&args.project).await?, args.json),
-            args::Project::Remove(args) => remove(&records, args).await,
+            args::Project::Remove(args) => {
+                noted(&records, &format!("project remove {}", args.project), remove(&records, args)).await
+            }
         }
     })
 }
@@ -25,6 +30,20 @@ pub(crate) fn run(project: &args::Project) -> Result<Exit, CliError> {
 /// What the server keeps; it need not run.
 pub(crate) async fn records() -> Result<Records, CliError> {
     Ok(Records::open(&Home::open()?).await?)
+}
+
+/// Does something to what the server keeps, and records it as the server does with requests.
+pub(crate) async fn noted<T>(
+    records: &Records,
+    command: &str,
+    done: impl Future<Output = Result<T, CliError>>,
+) -> Result<T, CliError> {
+    let done = done.await;
+    records
+        .note_command(command, done.as_ref().err().map(CliError::message))
+        .await
+        .map_err(RecordsError::from)?;
+    done
 }
 
 fn told(project: &Project) -> Value {

@@ -29,9 +29,10 @@ pub(crate) fn run(args: &args::Serve) -> Result<Exit, CliError> {
     let oidc = oidc::settings(&args.oidc)?;
     #[cfg(not(feature = "oidc"))]
     oidc::refuse(&args.oidc)?;
-    let bound = match listen::handed_over()? {
+    let safe = tls.is_some() || args.insecure_i_know;
+    let bound = match listen::handed_over(safe)? {
         Some(bound) => bound,
-        None => listen::bind(args.bind, tls.is_some() || args.insecure_i_know)?,
+        None => listen::bind(args.bind, safe)?,
     };
     let page = page::found(&std::env::current_exe()?, args.build_page)?;
     block_on(async {

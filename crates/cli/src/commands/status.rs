@@ -62,7 +62,7 @@ pub(crate) struct Seen {
 
 impl Seen {
     pub(crate) fn live(live_view: LiveView) -> Seen {
-        let LiveView { run, directory, pid, snapshot, away } = live_view;
+        let LiveView { run, directory, pid, snapshot, away, .. } = live_view;
         let (run, directory) = (run.to_string(), directory.display().to_string());
         Seen { run, directory, pid: Some(pid), snapshot, away }
     }

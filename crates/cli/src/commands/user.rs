@@ -9,7 +9,7 @@ use conductor_server::records::{NewToken, Records, RecordsError, Token, User, Us
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use serde_json::{Value, json};
 
-use super::project::records;
+use super::project::{noted, records};
 use super::{answer, answer_either, answer_json, block_on};
 use crate::args::{self, RoleName};
 use crate::console;
@@ -19,29 +19,41 @@ use crate::output::table::columns;
 pub(crate) fn run(user: &args::User) -> Result<Exit, CliError> {
     block_on(async {
         let records = records().await?;
-        match user {
-            args::User::Add(args) => add(&records, args).await,
-            args::User::List(args) => list(&records, args.json).await,
-            args::User::Grant(args) => {
-                check_project(&records, args.project.as_deref()).await?;
-                records.grant(&args.name, args.project.as_deref(), Some(role(args.role))).await?;
-                done(&records, &args.name, args.json).await
-            }
-            args::User::Disable(of) => {
-                records.disable_user(&of.name, true).await?;
-                done(&records, &of.name, of.json).await
-            }
-            args::User::Enable(of) => {
-                records.disable_user(&of.name, false).await?;
-                done(&records, &of.name, of.json).await
-            }
-            args::User::Passwd(of) => {
-                records.user(&of.name).await?;
-                records.set_password(&of.name, &password()?).await?;
-                done(&records, &of.name, of.json).await
-            }
-        }
+        let (verb, name) = match user {
+            args::User::List(args) => return list(&records, args.json).await,
+            args::User::Add(args) => ("add", &args.name),
+            args::User::Grant(args) => ("grant", &args.name),
+            args::User::Disable(of) => ("disable", &of.name),
+            args::User::Enable(of) => ("enable", &of.name),
+            args::User::Passwd(of) => ("passwd", &of.name),
+        };
+        noted(&records, &format!("user {verb} {name}"), change(&records, user)).await
     })
+}
+
+async fn change(records: &Records, user: &args::User) -> Result<Exit, CliError> {
+    match user {
+        args::User::Add(args) => add(records, args).await,
+        args::User::List(args) => list(records, args.json).await,
+        args::User::Grant(args) => {
+            check_project(records, args.project.as_deref()).await?;
+            records.grant(&args.name, args.project.as_deref(), Some(role(args.role))).await?;
+            done(records, &args.name, args.json).await
+        }
+        args::User::Disable(of) => {
+            records.disable_user(&of.name, true).await?;
+            done(records, &of.name, of.json).await
+        }
+        args::User::Enable(of) => {
+            records.disable_user(&of.name, false).await?;
+            done(records, &of.name, of.json).await
+        }
+        args::User::Passwd(of) => {
+            records.user(&of.name).await?;
+            records.set_password(&of.name, &password()?).await?;
+            done(records, &of.name, of.json).await
+        }
+    }
 }
 
 fn role(name: RoleName) -> Role {
@@ -142,27 +154,25 @@ pub(crate) fn token(token: &args::Token) -> Result<Exit, CliError> {
     block_on(async {
         let records = records().await?;
         match token {
-            args::Token::Add(args) => add_token(&records, args).await,
+            args::Token::Add(args) => {
+                noted(&records, &format!("token add {}", args.name), add_token(&records, args)).await
+            }
             args::Token::List(args) => tokens(&records, args.json).await,
             args::Token::Revoke(of) => {
-                match records.revoke_token(&of.id, None).await.map_err(RecordsError::from)? {
-                    true => {
-                        answer_either(
-                            of.json,
-                            &format!("token {} is revoked", of.id),
-                            "conductor.revoked/1",
-                            json!({ "id": of.id }),
-                        )?;
-                        Ok(Exit::Done)
-                    }
-                    false => {
-                        Err(CliError::new(Exit::Usage, format!("there is no token '{}' that is good", of.id))
-                            .help("`conductor token list` lists them"))
-                    }
-                }
+                noted(&records, &format!("token revoke {}", of.id), revoke(&records, of)).await
             }
         }
     })
+}
+
+async fn revoke(records: &Records, of: &args::OfToken) -> Result<Exit, CliError> {
+    if !records.revoke_token(&of.id, None).await.map_err(RecordsError::from)? {
+        let message = format!("there is no token '{}' that is good", of.id);
+        return Err(CliError::new(Exit::Usage, message).help("`conductor token list` lists them"));
+    }
+    let words = format!("token {} is revoked", of.id);
+    answer_either(of.json, &words, "conductor.revoked/1", json!({ "id": of.id }))?;
+    Ok(Exit::Done)
 }
 
 async fn add_token(records: &Records, args: &args::TokenAdd) -> Result<Exit, CliError> {

@@ -4,7 +4,7 @@ use conductor_engine::records::flat::timestamp;
 use conductor_server::records::{Delivery, NewWebhook, Records, RecordsError, State, Webhook, WebhookError};
 use serde_json::{Value, json};
 
-use super::project::records;
+use super::project::{noted, records};
 use super::{answer, answer_either, answer_json, block_on, talk};
 use crate::args;
 use crate::error::{CliError, Exit};
@@ -14,9 +14,14 @@ pub(crate) fn run(webhook: &args::Webhook) -> Result<Exit, CliError> {
     block_on(async {
         let records = records().await?;
         match webhook {
-            args::Webhook::Add(args) => add(&records, args).await,
+            args::Webhook::Add(args) => {
+                noted(&records, &format!("webhook add {}", args.project), add(&records, args)).await
+            }
             args::Webhook::List(of) => list(&records, &of.project, of.json).await,
-            args::Webhook::Remove(of) => remove(&records, of).await,
+            args::Webhook::Remove(of) => {
+                let words = format!("webhook remove {} {}", of.project, of.webhook);
+                noted(&records, &words, remove(&records, of)).await
+            }
             args::Webhook::Deliveries(args) => deliveries(&records, args).await,
         }
     })

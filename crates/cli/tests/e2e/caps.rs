@@ -73,7 +73,8 @@ fn a_cap_below_what_is_spent_leaves_the_run_and_a_higher_one_counts_for_the_next
     live.ended().expect(6);
     let run = world.run_id();
     assert!(!world.path("after-done").exists());
-    world.conductor(&["cap", "--max-cost", "3"]).expect(4).says("not active");
+    let unnamed = world.conductor(&["cap", "--max-cost", "3"]).expect(4);
+    unnamed.says("not active").says(&format!("name it: `conductor cap {run}"));
     let said = world.conductor(&["cap", &run, "--max-cost", "4.5"]).expect(0);
     said.says("may use at most $4.50").says(&format!("conductor run --resume {run}"));
     world.conductor(&["run", "--resume", &run]).expect(0).says("$1.50 of $4.50");

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use conductor_core::report::tally::Histogram;
 use conductor_core::schedule::{Snapshot, Wait};
 use conductor_core::values::ids::{Attempt, RunId, TaskId};
 use serde::{Deserialize, Serialize};
@@ -54,6 +55,9 @@ pub struct LiveView {
     /// Why the store cannot be written, where it cannot: the last of this is not durable then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub away: Option<String>,
+    /// How long it took until what happened was durable, for each append of the coordinator.
+    #[serde(default)]
+    pub appends: Histogram,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

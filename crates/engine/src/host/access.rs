@@ -28,6 +28,20 @@ pub fn options(path: &Path) -> OpenOptions {
     }
 }
 
+/// Opens a file that we have written, to read it: a link in its place could lead anywhere, and a pipe would be waited for.
+pub fn open_own(path: &Path) -> io::Result<File> {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let opened = File::options().read(true).custom_flags(flags.bits() as i32).open(path);
+    let file = opened.map_err(|error| match rustix::io::Errno::from_io_error(&error) {
+        Some(rustix::io::Errno::LOOP) => io::Error::other(format!("{} is a link now", path.display())),
+        _ => error,
+    })?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other(format!("{} is no file any more", path.display()))),
+    }
+}
+
 /// As `fs::write`.
 pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     use io::Write as _;

@@ -11,6 +11,7 @@
 mod calls;
 mod checks;
 mod cleared;
+mod opening;
 mod parts;
 mod reading;
 mod tail;
@@ -25,6 +26,7 @@ use rustix::fs::FallocateFlags;
 
 use crate::host::access;
 use crate::host::redact::{self, Redactor, Scrubber};
+use opening::open_own;
 
 pub(crate) use calls::CallLog;
 pub use calls::{ToolCall, last_tool_call, tool_calls};
@@ -115,7 +117,7 @@ impl Speaker<'_> {
     /// The stream that an attempt of a dead coordinator wrote last, wherever it is by now.
     pub(crate) fn left_stream(&self) -> io::Result<Option<Transcript>> {
         for path in [self.folder().join(STREAM), self.stream()] {
-            match File::open(&path) {
+            match open_own(&path) {
                 Ok(file) => return Ok(Some(Transcript::new(path, self.stream(), file))),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
@@ -141,7 +143,7 @@ impl Speaker<'_> {
     pub fn rescue(&self, redactor: &Arc<Redactor>) -> io::Result<()> {
         let places = [(self.spool(), self.transcript()), (self.folder().join(STREAM), self.stream())];
         for (spool, kept) in places {
-            match File::open(&spool) {
+            match open_own(&spool) {
                 Ok(file) => Transcript::new(spool, kept, file).redacted(redactor.clone()).finish()?,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
@@ -403,7 +405,7 @@ fn folder(output: &Path, executor: u32) -> PathBuf {
 pub fn last_lines(path: &Path, lines: usize) -> Vec<String> {
     const WINDOW: u64 = 16 << 10;
     let read = || -> io::Result<Vec<u8>> {
-        let mut file = File::open(path)?;
+        let mut file = open_own(path)?;
         let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(length.saturating_sub(WINDOW)))?;
         let mut bytes = Vec::new();

@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 use conductor_engine::host::access;
 use conductor_engine::host::home::Home;
 
+use super::identity::OWNER;
 use super::{owner, secrets};
 
 const GOOD_FOR: Duration = Duration::from_secs(60);
@@ -25,20 +26,26 @@ impl Codes {
         Codes { folder: owner::folder(home).join("codes") }
     }
 
-    pub fn issue(&self) -> io::Result<String> {
+    pub fn issue_for_owner(&self) -> io::Result<String> {
+        self.issue(OWNER)
+    }
+
+    /// For a session of this user.
+    pub(crate) fn issue(&self, user: &str) -> io::Result<String> {
         let code = secrets::random("")?;
         access::create_private_dir_all(&self.folder)?;
         self.clear();
         // By its hash: what can be read there opens nothing.
-        access::write(&self.folder.join(secrets::hash(&code)), "")?;
+        access::write(&self.folder.join(secrets::hash(&code)), user)?;
         Ok(code)
     }
 
-    /// Whether it is good; it is not any more then. Of two that come with it at once one takes it away.
-    pub(crate) fn redeem(&self, code: &str) -> bool {
+    /// Whose session it opens, where it is good; it is not any more then. Of two that come with it at once one takes it
+    /// away.
+    pub(crate) fn redeem(&self, code: &str) -> Option<String> {
         let file = self.folder.join(secrets::hash(code));
-        let is_new = is_new(&file);
-        fs::remove_file(&file).is_ok() && is_new
+        let (is_new, user) = (is_new(&file), fs::read_to_string(&file).ok()?);
+        (fs::remove_file(&file).is_ok() && is_new && !user.is_empty()).then_some(user)
     }
 
     /// The address that opens the page with a code, and shows this part of it. Both are behind the #, which no server and
@@ -79,23 +86,23 @@ mod tests {
     #[test]
     fn a_code_is_good_once() {
         let (_dir, codes) = codes();
-        let code = codes.issue().unwrap();
-        assert!(!codes.redeem("other"));
-        assert!(!codes.redeem("../owner-token"));
-        assert!(codes.redeem(&code));
-        assert!(!codes.redeem(&code));
+        let code = codes.issue("ann").unwrap();
+        assert_eq!(codes.redeem("other"), None);
+        assert_eq!(codes.redeem("../owner-token"), None);
+        assert_eq!(codes.redeem(&code).as_deref(), Some("ann"));
+        assert_eq!(codes.redeem(&code), None);
     }
 
     #[test]
     fn one_that_was_not_used_in_time_is_good_no_more_and_goes() {
         let (_dir, codes) = codes();
-        let code = codes.issue().unwrap();
+        let code = codes.issue("ann").unwrap();
         let file = codes.folder.join(secrets::hash(&code));
         let old = SystemTime::now() - GOOD_FOR;
         fs::File::options().write(true).open(&file).unwrap().set_modified(old).unwrap();
-        codes.issue().unwrap();
+        codes.issue("ann").unwrap();
         assert!(!file.exists());
-        assert!(!codes.redeem(&code));
+        assert_eq!(codes.redeem(&code), None);
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub(crate) struct Grant {
 pub(crate) struct Identity {
     pub(crate) name: String,
     pub(crate) means: Means,
+    /// When a token's time is over, in milliseconds since 1970.
+    pub(crate) expires: Option<i64>,
     grants: Vec<Grant>,
     /// A token may less than its user.
     limit: Option<Grant>,
@@ -44,11 +46,15 @@ pub(crate) struct Identity {
 impl Identity {
     pub(crate) fn owner(means: Means) -> Identity {
         let grants = vec![Grant { project: None, role: Role::Admin }];
-        Identity { name: OWNER.to_owned(), means, grants, limit: None }
+        Identity { name: OWNER.to_owned(), means, expires: None, grants, limit: None }
     }
 
     pub(crate) fn new(name: String, means: Means, grants: Vec<Grant>, limit: Option<Grant>) -> Identity {
-        Identity { name, means, grants, limit }
+        Identity { name, means, expires: None, grants, limit }
+    }
+
+    pub(crate) fn until(self, expires: Option<i64>) -> Identity {
+        Identity { expires, ..self }
     }
 
     /// In a project; in what belongs to none where it is not named.

@@ -104,10 +104,7 @@ async fn edit(
     match asked.header("if-match") {
         Some(known) if known == "*" || known == read.version => {}
         Some(_) => {
-            let problem = Problem::new(412, "the file was changed meanwhile; nothing was written");
-            return Err(problem
-                .with("version", read.version)
-                .help("read it again, and send the version you have seen"));
+            return Err(changed().with("version", read.version));
         }
         None if matches!(changes.first(), Some(Change::Add { .. })) => {}
         None => {
@@ -126,6 +123,11 @@ async fn edit(
     Ok(with_version(answer::json_with(status, "conductor.edited/1", value)?, &version))
 }
 
+fn changed() -> Problem {
+    Problem::new(412, "the file was changed meanwhile; nothing was written")
+        .help("read it again, and send the version you have seen")
+}
+
 /// In one step, with the file's own permissions, and through a link to what it names.
 fn write(file: &Path, before: &str, text: &str) -> Result<()> {
     let unwritten =
@@ -133,7 +135,7 @@ fn write(file: &Path, before: &str, text: &str) -> Result<()> {
     let real = file.canonicalize().map_err(unwritten)?;
     let mode = std::fs::metadata(&real).map_err(unwritten)?.permissions();
     if std::fs::read_to_string(&real).map_err(unwritten)? != before {
-        return Err(Problem::new(412, "the file was changed meanwhile; nothing was written"));
+        return Err(changed());
     }
     access::replace(&real, text).map_err(unwritten)?;
     std::fs::set_permissions(&real, mode).map_err(unwritten)

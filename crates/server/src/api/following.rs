@@ -20,6 +20,7 @@ use crate::problem::{Problem, Result};
 use crate::records::Project;
 use crate::web::fields::{Field, Kind, may};
 use crate::web::route::{Asked, Route, VIEWER, by, get};
+use crate::web::{credentials, serving};
 
 const BEHIND: Field = may("since", Kind::Whole(0, u64::MAX >> 1), "Go on behind the event of this number.");
 
@@ -99,7 +100,32 @@ async fn begin(
     Subscription::begin(feed.clone(), from).await
 }
 
+/// How soon one who may not listen any more hears nothing more.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
+
+/// Ends when who listens may not any more, or may see something else: logged out, revoked, disabled, given other roles.
+fn let_go(app: &App, asked: &Asked) -> impl Future<Output = ()> + Send + use<> {
+    let (app, route, identity) = (app.clone(), asked.route, asked.identity.clone());
+    let (headers, path) = (asked.headers.clone(), asked.path.clone());
+    async move {
+        loop {
+            tokio::time::sleep(LOOK_AGAIN).await;
+            let is_good = match credentials::still(&app, &headers).await {
+                Ok(now) => {
+                    now.roles() == identity.roles() && serving::check(&app, route, &now, &path).await.is_ok()
+                }
+                // What cannot be looked up now is looked up again.
+                Err(problem) => problem.status() != 401,
+            };
+            if !is_good {
+                return;
+            }
+        }
+    }
+}
+
 async fn run_socket(app: App, asked: Asked) -> Result<Response> {
+    let let_go = let_go(&app, &asked);
     let feed = app.runs.feed(asked.named("run")?).await?;
     let since = asked.query.whole("since");
     let wants_output = asked.query.flag("output");
@@ -121,7 +147,7 @@ async fn run_socket(app: App, asked: Asked) -> Result<Response> {
                 Err(problem) => drop(queue.send(failed(&problem)).await),
             }
         });
-        sending::speak(socket, sent).await;
+        sending::speak(socket, sent, let_go).await;
         told.abort();
     }))
 }
@@ -141,14 +167,15 @@ fn not_a_socket() -> Problem {
 }
 
 async fn run_stream(app: App, asked: Asked) -> Result<Response> {
+    let let_go = let_go(&app, &asked);
     let feed = app.runs.feed(asked.named("run")?).await?;
     // A browser that lost the connection says itself where it was.
     let last = asked.header("last-event-id").and_then(|id| id.parse().ok());
     let since = last.or(asked.query.whole("since")).unwrap_or(0);
     let subscription = Subscription::begin(feed, since).await?;
     let (queue, sent) = sending::queue();
-    tokio::spawn(sending::forward(subscription, queue));
-    Ok(sending::stream_events(sent))
+    tokio::spawn(sending::forward_or_cut(subscription, queue, asked.cut));
+    Ok(sending::stream_events(sent, let_go))
 }
 
 /// Which runs a listener knows already, and how far.
@@ -177,6 +204,7 @@ impl Known {
 }
 
 async fn project_socket(app: App, asked: Asked) -> Result<Response> {
+    let let_go = let_go(&app, &asked);
     let project = app.project(asked.named("project")?).await?;
     let known = match asked.query.text("since") {
         Some(since) => {
@@ -191,18 +219,19 @@ async fn project_socket(app: App, asked: Asked) -> Result<Response> {
     Ok(upgrade.on_upgrade(move |socket| async move {
         let (queue, sent) = sending::queue();
         let told = tokio::spawn(tell_project(app, project, known, queue));
-        sending::speak(socket, sent).await;
+        sending::speak(socket, sent, let_go).await;
         told.abort();
     }))
 }
 
 async fn all_socket(app: App, asked: Asked) -> Result<Response> {
+    let let_go = let_go(&app, &asked);
     let identity = asked.identity;
     let upgrade = asked.upgrade.ok_or_else(not_a_socket)?;
     Ok(upgrade.on_upgrade(move |socket| async move {
         let (queue, sent) = sending::queue();
         let told = tokio::spawn(tell_all(app, identity, queue));
-        sending::speak(socket, sent).await;
+        sending::speak(socket, sent, let_go).await;
         told.abort();
     }))
 }

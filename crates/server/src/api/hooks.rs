@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::parallel::{self, START};
 use crate::app::App;
-use crate::problem::{Problem, Result};
+use crate::problem::{Doer, Problem, Result};
 use crate::web::answer;
 use crate::web::fields::{Field, Given, Kind, must};
 use crate::web::route::{ADMIN, Asked, PUBLIC, Route, by, delete, get, post};
@@ -83,12 +83,19 @@ async fn call(app: App, asked: Asked) -> Result<Response> {
         app.throttle.note_wrong("hook", from);
         return Err(Problem::not_found("there is no such hook"));
     };
-    if let Some(seconds) = app.hook_calls.wait(&hook.id, from) {
-        return Err(Problem::new(429, "this hook was called too often; wait a little").retry_after(seconds));
-    }
-    app.hook_calls.note_wrong(&hook.id, from);
-    let project = app.project(&hook.project).await?;
-    let wanted = Given::of_body(START, hook.settings)?;
-    let begun = parallel::begin(&app, &project, &wanted).await?;
-    answer::json_with(202, "conductor.parallel-start/1", begun)
+    let doer = Doer { name: format!("{} of {}", hook.name, hook.project), means: "hook" };
+    let begun = async {
+        if let Some(seconds) = app.hook_calls.wait(&hook.id, from) {
+            let problem = Problem::new(429, "this hook was called too often; wait a little");
+            return Err(problem.retry_after(seconds));
+        }
+        app.hook_calls.note_wrong(&hook.id, from);
+        let project = app.project(&hook.project).await?;
+        let wanted = Given::of_body(START, hook.settings)?;
+        parallel::begin(&app, &project, &wanted).await
+    };
+    let begun = begun.await.map_err(|problem: Problem| problem.by(doer.clone()))?;
+    let mut response = answer::json_with(202, "conductor.parallel-start/1", begun)?;
+    response.extensions_mut().insert(doer);
+    Ok(response)
 }

@@ -12,7 +12,7 @@ use crate::problem::Result;
 use crate::web::answer;
 use crate::web::route::{Asked, Route, VIEWER, by, get};
 
-/// So many runs are looked through, the newest first.
+/// So many runs are looked through, the newest first; how much is left out is told.
 const LOOKED_AT: usize = 50;
 
 /// More of one run are not told; the first are the most urgent.
@@ -27,17 +27,24 @@ pub(crate) const ROUTES: &[Route] = &[get(
     "What needs a person, the most urgent first, and what happens otherwise",
     by!(list),
 )
-.json("conductor.inbox/2", "items [Need]")];
+.json("conductor.inbox/2", "items [Need], left_out whole, unreadable [text]")];
 
 async fn list(app: App, asked: Asked) -> Result<Response> {
     let mut items: Vec<(NeedKind, i64, Value)> = Vec::new();
     let visible = app.visible(&asked.identity).await?;
-    for (run, project) in wanted(&visible).into_iter().take(LOOKED_AT) {
+    let wanted = wanted(&visible);
+    let (mut left_out, mut unreadable) = (wanted.len().saturating_sub(LOOKED_AT), Vec::new());
+    for (run, project) in wanted.into_iter().take(LOOKED_AT) {
         // One that cannot be read hides nothing of the others.
-        let Ok(feed) = app.runs.feed_of(run).await else { continue };
+        let Ok(feed) = app.runs.feed_of(run).await else {
+            unreadable.push(run.id.clone());
+            continue;
+        };
         let is_live = feed.is_live();
         feed.look(|folded| {
-            for need in needs::of(folded, is_live).into_iter().take(MOST_OF_A_RUN) {
+            let needs = needs::of(folded, is_live);
+            left_out += needs.len().saturating_sub(MOST_OF_A_RUN);
+            for need in needs.into_iter().take(MOST_OF_A_RUN) {
                 let since = need.since.map_or(i64::MAX, |at| at.0);
                 items.push((need.kind, since, item(folded, run, project.as_deref(), is_live, need)));
             }
@@ -45,7 +52,8 @@ async fn list(app: App, asked: Asked) -> Result<Response> {
     }
     items.sort_by_key(|(kind, since, _)| (*kind, *since));
     let items: Vec<Value> = items.into_iter().map(|(_, _, item)| item).collect();
-    answer::json("conductor.inbox/2", json!({ "items": items }))
+    let value = json!({ "items": items, "left_out": left_out, "unreadable": unreadable });
+    answer::json("conductor.inbox/2", value)
 }
 
 /// Runs that are open, and those whose file was not run again since they failed.

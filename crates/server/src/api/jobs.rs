@@ -10,6 +10,7 @@ use conductor_engine::host::access;
 use conductor_engine::records::flat::timestamp;
 use serde_json::{Value, json};
 
+use crate::access::Role;
 use crate::access::owner::folder;
 use crate::access::secrets;
 use crate::app::App;
@@ -31,7 +32,11 @@ const WANTED: &[Field] = &[
 const GROUPS: &[Field] = &[
     may("group_id", Kind::Text, "Only this group (default: all, in turn)."),
     may("parallel", Kind::Whole(1, 100_000), "How many tasks run at once."),
-    may("tests", Kind::Texts, "Commands that have to succeed after each group; `auto` or `none`."),
+    may(
+        "tests",
+        Kind::Texts,
+        "What has to succeed after each group: `auto` or `none`; commands need the role admin.",
+    ),
     may("again", Kind::Flag, "Run tasks again that have landed before."),
     may("max_cost", Kind::Amount, "Start nothing new once this many dollars are spent."),
 ];
@@ -108,6 +113,7 @@ async fn begin(app: &App, asked: &Asked, kind: &str) -> Result<Response> {
 
 async fn groups(app: App, asked: Asked) -> Result<Response> {
     let project = app.project(asked.named("project")?).await?;
+    check_tests(&asked, &project)?;
     let (id, folder) = make(&app, &project)?;
     let mut words: Vec<OsString> = vec!["group".into(), "execute".into(), "--json".into()];
     words.extend(["--tasks-file".into(), project.file.clone().into_os_string()]);
@@ -121,6 +127,17 @@ async fn groups(app: App, asked: Asked) -> Result<Response> {
         words.extend(["--".into(), format!("--max-cost={cost}").into()]);
     }
     start(&app, &project, "group", (&id, &folder), words)
+}
+
+/// Who sends commands may run whatever they like, as one who edits tasks.
+fn check_tests(asked: &Asked, project: &Project) -> Result<()> {
+    let are_commands = asked.body.texts("tests").iter().any(|test| !matches!(*test, "auto" | "none"));
+    match are_commands && asked.identity.role_in(Some(&project.id)) < Some(Role::Admin) {
+        true => Err(Problem::new(403, "commands as `tests` need the role admin; `auto` and `none` do not")
+            .with("field", "tests")
+            .with("needed_role", Role::Admin.name())),
+        false => Ok(()),
+    }
 }
 
 /// A folder for a new job.

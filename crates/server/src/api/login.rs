@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::access::codes::Codes;
 use crate::access::identity::OWNER;
 use crate::app::App;
-use crate::problem::{Problem, Result};
+use crate::problem::{Doer, Problem, Result};
 use crate::web::answer;
 use crate::web::credentials;
 use crate::web::fields::{Kind, may, must};
@@ -31,7 +31,7 @@ pub(crate) const ROUTES: &[Route] = &[
     post(
         "/api/login/code",
         PUBLIC,
-        "Begin the owner's session with a code that is good once, for 60 seconds",
+        "Begin a session with a code that is good once, for 60 seconds",
         by!(redeem),
     )
     .body(&[must("code", Kind::Text, "The code that `conductor open` put into the address.")])
@@ -40,7 +40,7 @@ pub(crate) const ROUTES: &[Route] = &[
     post(
         "/api/login/codes",
         Rule::Everywhere(crate::access::Role::Admin),
-        "Make a code that opens the page once",
+        "Make a code that opens the page once, as who makes it",
         by!(issue),
     )
     .json("conductor.login-code/1", "code text, url text"),
@@ -60,10 +60,13 @@ async fn login(app: App, asked: Asked) -> Result<Response> {
     }
     if !app.records.is_user(name, password).await? {
         app.throttle.note_wrong(name, from);
-        return Err(Problem::new(401, "name and password do not belong together"));
+        let problem = Problem::new(401, "name and password do not belong together");
+        // Only a name that there is: in its place stands, now and then, a password.
+        let is_known = app.records.user(name).await.is_ok();
+        return Err(if is_known { problem.by(doer(name, "password")) } else { problem });
     }
     app.throttle.forget(name, from);
-    session(&app, name, as_token).await
+    session(&app, name, as_token, "password").await
 }
 
 async fn redeem(app: App, asked: Asked) -> Result<Response> {
@@ -72,12 +75,16 @@ async fn redeem(app: App, asked: Asked) -> Result<Response> {
     if let Some(seconds) = app.throttle.wait(OWNER, from) {
         return Err(Problem::new(429, "too many wrong codes; wait a little").retry_after(seconds));
     }
-    if !app.codes.redeem(asked.body.needed("code")?) {
+    let Some(user) = app.codes.redeem(asked.body.needed("code")?) else {
         app.throttle.note_wrong(OWNER, from);
         return Err(Problem::new(401, "this code was used, is over a minute old, or was never made")
             .help("`conductor open` makes a new one"));
-    }
-    session(&app, OWNER, false).await
+    };
+    session(&app, &user, false, "code").await
+}
+
+fn doer(name: &str, means: &'static str) -> Doer {
+    Doer { name: name.to_owned(), means }
 }
 
 /// A cookie of plain `localhost` would be sent to every other server on this machine.
@@ -90,11 +97,12 @@ pub(super) fn check_cookie(app: &App, asked: &Asked) -> Result<()> {
         .help(format!("use {}, or ask for a token with \"as\": \"token\"", app.hosts.page())))
 }
 
-async fn session(app: &App, user: &str, as_token: bool) -> Result<Response> {
+async fn session(app: &App, user: &str, as_token: bool, means: &'static str) -> Result<Response> {
     let (credential, expires) = app.records.begin_session(user).await?;
     let token = as_token.then_some(&credential);
     let value = json!({ "user": user, "expires_at": timestamp(expires), "token": token });
     let mut response = answer::json("conductor.login/1", value)?;
+    response.extensions_mut().insert(doer(user, means));
     if !as_token {
         let seconds = (expires - conductor_engine::host::clock::wall().0) / 1_000;
         let cookie = credentials::cookie(&app.hosts, Some(&credential), seconds);
@@ -117,8 +125,15 @@ async fn logout(app: App, asked: Asked) -> Result<Response> {
     Ok(response)
 }
 
-async fn issue(app: App, _: Asked) -> Result<Response> {
-    let code = app.codes.issue().map_err(Problem::internal)?;
+async fn issue(app: App, asked: Asked) -> Result<Response> {
+    let user = &asked.identity.name;
+    if !app.records.may_have_tokens(user).await? {
+        return Err(Problem::new(
+            403,
+            "a session would not have the roles that the identity provider gives you",
+        ));
+    }
+    let code = app.codes.issue(user).map_err(Problem::internal)?;
     let url = Codes::address(&app.hosts.page(), &code, "/");
     answer::json("conductor.login-code/1", json!({ "code": code, "url": url }))
 }

@@ -35,8 +35,8 @@ pub(crate) const START: &[Field] = &[
     may("max_cost", Kind::Amount, "Start nothing new once this many dollars are spent."),
     may(
         "merge",
-        Kind::OneOf(&["none", "branch"]),
-        "What becomes of the run's branch at the end (default none).",
+        Kind::OneOf(&["none", "branch", "pr"]),
+        "What becomes of the run's branch: nothing, merged at the end, or a pull request (default none).",
     ),
     may("isolation", Kind::OneOf(&["worktree", "clone", "none"]), "Where tasks work."),
     may(

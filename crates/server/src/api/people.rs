@@ -59,7 +59,11 @@ pub(crate) const ROUTES: &[Route] = &[
             must("name", Kind::Text, "What it is for."),
             may("role", ROLE, "What it may do at most (default viewer)."),
             may("project", Kind::Text, "Only in this project."),
-            may("days", Kind::Whole(1, 3_650), "How long it is good (default 90)."),
+            may(
+                "days",
+                Kind::Whole(1, 3_650),
+                "How long it is good (default 90); no longer than the token it is made with.",
+            ),
         ])
         .json("conductor.token/1", "id text, token text, role text, expires_at text")
         .status(201),
@@ -161,6 +165,8 @@ async fn add_token(app: App, asked: Asked) -> Result<Response> {
     }
     let days = asked.body.whole("days").unwrap_or(90) as i64;
     let expires = conductor_engine::host::clock::wall().0 + days * 24 * 60 * 60 * 1_000;
+    // One that is made with a token does not outlive it.
+    let expires = asked.identity.expires.map_or(expires, |own| own.min(expires));
     let new = NewToken {
         user: &asked.identity.name,
         name: asked.body.needed("name")?,

@@ -216,7 +216,9 @@ async fn epics(app: App, asked: Asked) -> Result<Response> {
     let project = app.project(asked.named("project")?).await?;
     let read = ReadFile::of(&project)?;
     let plan = read.plan(&project)?;
-    let mut epics: Vec<(&str, Vec<&str>)> = Vec::new();
+    // Those that the file says something of, in its order, then those that are only named by tasks.
+    let mut epics: Vec<(&str, Vec<&str>)> =
+        plan.epics.iter().map(|epic| (epic.id.as_str(), vec![])).collect();
     for task in plan.asked() {
         let Some(epic) = task.epic.as_deref() else { continue };
         match epics.iter_mut().find(|(known, _)| *known == epic) {
@@ -224,8 +226,12 @@ async fn epics(app: App, asked: Asked) -> Result<Response> {
             None => epics.push((epic, vec![task.id.as_str()])),
         }
     }
-    let epics: Vec<Value> =
-        epics.into_iter().map(|(id, tasks)| json!({ "id": id, "tasks": tasks })).collect();
+    let told = |(id, tasks): (&str, Vec<&str>)| {
+        let known = plan.epics.iter().find(|epic| epic.id == id);
+        json!({ "id": id, "name": known.and_then(|epic| epic.name.as_ref()), "tasks": tasks,
+            "dependencies": known.map_or(&[][..], |epic| &epic.dependencies[..]) })
+    };
+    let epics: Vec<Value> = epics.into_iter().map(told).collect();
     let value = json!({ "project": project.id, "version": read.version, "epics": epics });
     Ok(with_version(answer::json("conductor.epics/1", value)?, &read.version))
 }

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::problem::{Problem, Result};
+use crate::records::Project;
 use crate::web::answer::{self, Answer};
 use crate::web::fields::{Field, Kind};
 use crate::web::route::{Asked, Route};
@@ -89,6 +90,7 @@ async fn place(app: &App, asked: &Asked, at: At) -> Result<(PathBuf, Option<Path
     match at {
         At::Project => {
             let project = app.project(asked.named("project")?).await?;
+            check_run(app, asked, &project).await?;
             Ok((project.directory, Some(project.file)))
         }
         At::Run => {
@@ -97,6 +99,16 @@ async fn place(app: &App, asked: &Asked, at: At) -> Result<(PathBuf, Option<Path
             Ok((directory, None))
         }
         At::Home => Ok((app.home.root().to_owned(), None)),
+    }
+}
+
+/// A run that a field names is one of the project: a role reaches no other.
+async fn check_run(app: &App, asked: &Asked, project: &Project) -> Result<()> {
+    let Some(word) = asked.body.text("run").or_else(|| asked.query.text("run")) else { return Ok(()) };
+    let run = app.runs.named(word).await?;
+    match project.has(&run) {
+        true => Ok(()),
+        false => Err(Problem::not_found(format!("the project has no run {word}")).with("field", "run")),
     }
 }
 

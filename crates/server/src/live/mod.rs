@@ -15,4 +15,5 @@ pub(crate) use exchanges::Exchanges;
 pub(crate) use feed::Feed;
 pub(crate) use listing::Runs;
 pub(crate) use output::Output;
+pub(crate) use sending::Cut;
 pub(crate) use subscription::Subscription;

@@ -9,7 +9,7 @@ use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::{SinkExt as _, StreamExt as _, stream};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 
 use super::frame::Frame;
@@ -27,6 +27,23 @@ const PING: Duration = Duration::from_secs(20);
 /// What may wait for one client.
 const QUEUE: usize = 64;
 
+/// A client that may not listen any more, or may see something else than before: it has to come back and ask anew.
+const LET_GO: u16 = 4003;
+
+/// Ends a connection from outside, where its client takes nothing and so cannot be told anything.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Cut(Arc<Notify>);
+
+impl Cut {
+    fn off(&self) {
+        self.0.notify_one();
+    }
+
+    pub(crate) async fn wanted(&self) {
+        self.0.notified().await;
+    }
+}
+
 /// What a client is sent.
 pub(crate) enum Sent {
     Frame(Arc<Frame>),
@@ -34,6 +51,22 @@ pub(crate) enum Sent {
     /// It has to come back.
     Resync,
     Over,
+}
+
+/// As `forward`, for a client that is told nothing while it takes nothing: it is cut off.
+pub(crate) async fn forward_or_cut(subscription: Subscription, queue: mpsc::Sender<Sent>, cut: Cut) {
+    let stalls = async {
+        loop {
+            tokio::time::sleep(STALLED / 2).await;
+            if queue.capacity() == 0 && timeout(STALLED / 2, queue.reserve()).await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        () = forward(subscription, queue.clone()) => {}
+        () = stalls => cut.off(),
+    }
 }
 
 /// Follows a run for a client, into its queue. A queue that is full means that the client is too slow.
@@ -55,9 +88,14 @@ pub(crate) fn queue() -> (mpsc::Sender<Sent>, mpsc::Receiver<Sent>) {
     mpsc::channel(QUEUE)
 }
 
-/// Until the client leaves, or is cut off.
-pub(crate) async fn speak(socket: WebSocket, mut queue: mpsc::Receiver<Sent>) {
+/// Until the client leaves, is cut off, or is let go.
+pub(crate) async fn speak(
+    socket: WebSocket,
+    mut queue: mpsc::Receiver<Sent>,
+    let_go: impl Future<Output = ()>,
+) {
     let (mut out, mut heard) = socket.split();
+    tokio::pin!(let_go);
     let mut pings = tokio::time::interval(PING);
     pings.tick().await;
     let close = loop {
@@ -69,6 +107,7 @@ pub(crate) async fn speak(socket: WebSocket, mut queue: mpsc::Receiver<Sent>) {
                 Some(Sent::Over) | None => break Some((1000, "the run is over")),
             },
             _ = pings.tick() => Message::Ping(Bytes::new()),
+            () = &mut let_go => break Some((LET_GO, "you may see something else than before: log in, or come back")),
             message = heard.next() => match message {
                 // Nothing that a client says changes anything.
                 Some(Ok(Message::Close(_)) | Err(_)) | None => break None,
@@ -90,7 +129,10 @@ pub(crate) async fn speak(socket: WebSocket, mut queue: mpsc::Receiver<Sent>) {
 }
 
 /// The same as server-sent events, which end where a WebSocket is closed.
-pub(crate) fn stream_events(queue: mpsc::Receiver<Sent>) -> Response {
+pub(crate) fn stream_events(
+    queue: mpsc::Receiver<Sent>,
+    let_go: impl Future<Output = ()> + Send + 'static,
+) -> Response {
     let lines = stream::unfold(Some(queue), |queue| async {
         let mut queue = queue?;
         let sent = timeout(PING, queue.recv()).await;
@@ -104,5 +146,5 @@ pub(crate) fn stream_events(queue: mpsc::Receiver<Sent>) -> Response {
         Some((Ok::<Bytes, Infallible>(text), goes_on.then_some(queue)))
     });
     let kind = (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    ([kind], Body::from_stream(lines)).into_response()
+    ([kind], Body::from_stream(lines.take_until(let_go))).into_response()
 }

@@ -3,6 +3,7 @@
 use sqlx::Row as _;
 
 use super::{Records, now};
+use crate::access::identity::OWNER;
 
 #[derive(Debug, Clone)]
 pub struct Entry {
@@ -37,6 +38,14 @@ impl Records {
             .bind(now()).bind(act.who).bind(act.means).bind(&act.address).bind(act.method).bind(act.path)
             .bind(i64::from(act.status)).bind(act.detail)
             .execute(&self.pool).await.map(drop)
+    }
+
+    /// What the machine's owner did with a command of this program, which needs no server.
+    pub async fn note_command(&self, command: &str, detail: Option<&str>) -> Result<(), sqlx::Error> {
+        let (status, detail) = detail.map_or((200, ""), |detail| (422, detail));
+        let address = String::new();
+        let (who, means, method) = (OWNER, "command line", "conductor");
+        self.note(&Act { who, means, address, method, path: command, status, detail }).await
     }
 
     /// The newest first, before the one of this number.

@@ -84,8 +84,12 @@ impl Records {
         Ok(done.rows_affected() > 0)
     }
 
-    /// Whose token it is, where it is good.
-    pub(crate) async fn by_token(&self, credential: &str) -> Result<Option<Identity>, sqlx::Error> {
+    /// Whose token it is, where it is good. That it was used is noted only where it is.
+    pub(crate) async fn by_token(
+        &self,
+        credential: &str,
+        is_used: bool,
+    ) -> Result<Option<Identity>, sqlx::Error> {
         let now = now();
         let row = sqlx::query(
             "SELECT * FROM tokens WHERE hash = ? AND revoked IS NULL AND (expires IS NULL OR expires > ?)",
@@ -95,7 +99,7 @@ impl Records {
         .fetch_optional(&self.pool)
         .await?;
         let Some(token) = row.as_ref().and_then(Token::of_row) else { return Ok(None) };
-        if token.used.is_none_or(|used| used < now - 60_000) {
+        if is_used && token.used.is_none_or(|used| used < now - 60_000) {
             sqlx::query("UPDATE tokens SET used = ? WHERE id = ?")
                 .bind(now)
                 .bind(&token.id)
@@ -103,6 +107,7 @@ impl Records {
                 .await?;
         }
         let limit = Grant { project: token.project, role: token.role };
-        self.identity(token.user, Means::AccessToken, Some(limit)).await
+        let identity = self.identity(token.user, Means::AccessToken, Some(limit)).await?;
+        Ok(identity.map(|identity| identity.until(token.expires)))
     }
 }

@@ -224,8 +224,12 @@ impl Records {
             .map(drop)
     }
 
-    /// Whose session it is, where it is still one.
-    pub(crate) async fn in_session(&self, credential: &str) -> Result<Option<Identity>, sqlx::Error> {
+    /// Whose session it is, where it is still one. It lasts longer only where it is used.
+    pub(crate) async fn in_session(
+        &self,
+        credential: &str,
+        is_used: bool,
+    ) -> Result<Option<Identity>, sqlx::Error> {
         let (hash, now) = (secrets::hash(credential), now());
         let row = sqlx::query(
             "SELECT user, used, grants FROM sessions WHERE hash = ? AND expires > ? AND used > ?",
@@ -236,7 +240,7 @@ impl Records {
         .fetch_optional(&self.pool)
         .await?;
         let Some(row) = row else { return Ok(None) };
-        if row.get::<i64, _>("used") < now - USED_WITHIN {
+        if is_used && row.get::<i64, _>("used") < now - USED_WITHIN {
             sqlx::query("UPDATE sessions SET used = ? WHERE hash = ?")
                 .bind(now)
                 .bind(&hash)

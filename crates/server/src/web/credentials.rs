@@ -12,14 +12,24 @@ fn cookie_name(hosts: &Hosts) -> &'static str {
 }
 
 pub(crate) async fn identify(app: &App, headers: &HeaderMap) -> Result<Identity> {
+    known(app, headers, true).await
+}
+
+/// As `identify`, for what is looked at again while a connection stays open: a page that is left alone keeps no session
+/// alive.
+pub(crate) async fn still(app: &App, headers: &HeaderMap) -> Result<Identity> {
+    known(app, headers, false).await
+}
+
+async fn known(app: &App, headers: &HeaderMap, is_used: bool) -> Result<Identity> {
     let missing = || Problem::new(401, "send a token: Authorization: Bearer …, or log in");
     let credential = credential(&app.hosts, headers).ok_or_else(missing)?;
     let identity = match credential.get(..4) {
         Some("cdo_") => {
             secrets::same(credential, &app.owner_token).then(|| Identity::owner(Means::OwnerToken))
         }
-        Some("cdt_") => app.records.by_token(credential).await?,
-        Some("cds_") => app.records.in_session(credential).await?,
+        Some("cdt_") => app.records.by_token(credential, is_used).await?,
+        Some("cds_") => app.records.in_session(credential, is_used).await?,
         _ => None,
     };
     identity.ok_or_else(|| Problem::new(401, "the credential is not known, or not good any more"))

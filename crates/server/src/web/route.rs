@@ -14,6 +14,7 @@ use super::answer::Answer;
 use super::fields::{Field, Given};
 use crate::access::{Identity, Role};
 use crate::app::App;
+use crate::live::Cut;
 use crate::problem::{Problem, Result};
 
 /// Who may.
@@ -69,6 +70,8 @@ pub(crate) struct Asked {
     pub(crate) from: SocketAddr,
     /// Where the caller wants to speak WebSocket.
     pub(crate) upgrade: Option<WebSocketUpgrade>,
+    /// Ends the connection that it came over.
+    pub(crate) cut: Cut,
 }
 
 impl Asked {

@@ -19,8 +19,9 @@ use super::{body, credentials};
 use crate::access::identity::OWNER;
 use crate::access::{Identity, Means, Role};
 use crate::app::App;
+use crate::live::Cut;
 use crate::page;
-use crate::problem::{Problem, Result};
+use crate::problem::{Doer, Problem, Result};
 use crate::records::Act;
 
 /// Nothing from elsewhere is loaded, and no page of another site shows ours.
@@ -98,10 +99,21 @@ async fn wrong_method(app: App, headers: HeaderMap) -> Response {
     }
 }
 
+/// What changes something is brought to its end and recorded, also where its caller has gone meanwhile.
 async fn serve(app: App, route: &'static Route, request: Request) -> Response {
+    let answering = answered(app, route, request);
+    if !route.method.changes() {
+        return answering.await;
+    }
+    let ended = tokio::spawn(answering).await;
+    ended.unwrap_or_else(|error| Problem::internal(error).into_response())
+}
+
+async fn answered(app: App, route: &'static Route, request: Request) -> Response {
     let (mut parts, body) = request.into_parts();
     let from = parts.extensions.get::<SocketAddr>().copied().unwrap_or(app.bound);
-    let path = parts.uri.path().to_owned();
+    let cut = parts.extensions.get::<Cut>().cloned().unwrap_or_default();
+    let path = recorded(route, &parts.uri);
     let mut who = None;
     let answered = async {
         let identity = match route.rule {
@@ -122,7 +134,7 @@ async fn serve(app: App, route: &'static Route, request: Request) -> Response {
         let headers = std::mem::take(&mut parts.headers);
         (route.handler)(
             app.clone(),
-            Asked { route, identity, path: named, query, body, headers, from, upgrade },
+            Asked { route, identity, path: named, query, body, headers, from, upgrade, cut },
         )
         .await
     }
@@ -130,9 +142,44 @@ async fn serve(app: App, route: &'static Route, request: Request) -> Response {
     let detail = answered.as_ref().err().map(|problem| problem.detail().to_owned()).unwrap_or_default();
     let response = answered.unwrap_or_else(|problem| problem.into_response());
     if route.method.changes() {
-        note(&app, route, who.as_ref(), from, &path, response.status().as_u16(), &detail).await;
+        let who = doer(who.as_ref(), &response);
+        let act = Act {
+            who: &who.name,
+            means: who.means,
+            address: from.ip().to_string(),
+            method: route.method.name(),
+            path: &path,
+            status: response.status().as_u16(),
+            detail: &detail,
+        };
+        if let Err(error) = app.records.note(&act).await {
+            tracing::error!(%error, "what was done cannot be recorded");
+        }
     }
     response
+}
+
+/// What an address says that asks for no credential may be one itself, as a hook's: such an address is recorded without it.
+fn recorded(route: &Route, uri: &Uri) -> String {
+    match route.rule {
+        Rule::Public => route.path.to_owned(),
+        _ => uri.path().to_owned(),
+    }
+}
+
+/// Who it was, for the record: also of those who are known only by what they sent.
+fn doer(identity: Option<&Identity>, response: &Response) -> Doer {
+    if let Some(doer) = response.extensions().get::<Doer>() {
+        return doer.clone();
+    }
+    match identity.filter(|identity| !identity.name.is_empty()) {
+        Some(identity) => {
+            let is_page = identity.name == OWNER && identity.means == Means::Session;
+            let means = if is_page { "page of the owner" } else { identity.means.name() };
+            Doer { name: identity.name.clone(), means }
+        }
+        None => Doer { name: String::new(), means: "none" },
+    }
 }
 
 async fn named(parts: &mut Parts) -> Result<BTreeMap<String, String>> {
@@ -142,7 +189,8 @@ async fn named(parts: &mut Parts) -> Result<BTreeMap<String, String>> {
         .map_err(|_| Problem::new(400, "the address is not encoded as it should be"))
 }
 
-async fn check(
+/// Whether someone may take a route.
+pub(crate) async fn check(
     app: &App,
     route: &Route,
     identity: &Identity,
@@ -174,26 +222,4 @@ async fn role_at(app: &App, identity: &Identity, named: &BTreeMap<String, String
         Err(problem) => return Err(problem),
     };
     Ok(identity.role_in(project.as_ref().map(|project| project.id.as_str())))
-}
-
-/// Every request that could change something, also one that was refused.
-async fn note(
-    app: &App,
-    route: &Route,
-    who: Option<&Identity>,
-    from: SocketAddr,
-    path: &str,
-    status: u16,
-    detail: &str,
-) {
-    let (who, means) = match who {
-        Some(identity) if !identity.name.is_empty() => (identity.name.as_str(), identity.means.name()),
-        _ => ("", "none"),
-    };
-    let means = if who == OWNER && means == "session" { "page of the owner" } else { means };
-    let act =
-        Act { who, means, address: from.ip().to_string(), method: route.method.name(), path, status, detail };
-    if let Err(error) = app.records.note(&act).await {
-        tracing::error!(%error, "what was done cannot be recorded");
-    }
 }

@@ -70,6 +70,7 @@ impl Script {
             pid: 1,
             snapshot: self.scheduler.snapshot(self.now),
             away: None,
+            appends: Default::default(),
         }
     }
 }

@@ -27,14 +27,14 @@ fn token(world: &World, user: &str, more: &[&str]) -> String {
     world.conductor(&words).expect(0).stdout.trim().to_owned()
 }
 
-/// Every route of the API, with its names filled in.
-fn routes(served: &Served<'_>) -> Vec<(String, String, String)> {
+/// Every route of the API, with its names filled in: of a project and of a run of it.
+fn routes(served: &Served<'_>, run: &str) -> Vec<(String, String, String)> {
     let document = served.get("/api/openapi.json");
     let mut routes = Vec::new();
     for (path, methods) in document["paths"].as_object().unwrap() {
         let filled = path
             .replace("{project}", "web")
-            .replace("{run}", "nowhere")
+            .replace("{run}", run)
             .replace("{task}", "a")
             .replace(['{', '}'], "");
         for (method, operation) in methods.as_object().unwrap() {
@@ -60,7 +60,8 @@ fn every_route_is_closed_to_those_who_may_not() {
     let expired = token(&world, "admin", &["--role", "admin"]);
     world.try_sql("select 1").ok();
     expire(&world, &expired);
-    let routes = routes(&served);
+    world.conductor(&["run", "tasks.yaml"]).expect(0);
+    let routes = routes(&served, &world.run_id());
     assert!(routes.len() > 80, "{}", routes.len());
     for (method, path, role) in &routes {
         if role == "none" {
@@ -76,8 +77,13 @@ fn every_route_is_closed_to_those_who_may_not() {
         }
         let needed = roles.iter().position(|name| name == role).unwrap();
         for (has, token) in tokens.iter().enumerate() {
+            // A stream has no end to wait for.
+            let is_of_it =
+                (path.contains("/web") || path.starts_with("/api/runs/")) && !path.ends_with("/stream");
             if has < needed {
                 assert_eq!(status(token), 403, "{method} {path} as {}", roles[has]);
+            } else if has == needed && method == "GET" && is_of_it {
+                assert_ne!(status(token), 403, "{method} {path} as {}", roles[has]);
             }
         }
     }
@@ -243,6 +249,79 @@ fn what_was_done_is_recorded_also_what_was_refused() {
     assert!(found("viewer", "/api/projects/web/parallel/start", 403), "{entries}");
     assert!(found("owner", "/api/users", 201), "{entries}");
     assert!(!entries.to_string().contains("another password"));
+}
+
+/// Also of those who have no credential yet, and of commands that need no server.
+#[test]
+fn logins_and_commands_are_recorded_with_who_it_was() {
+    let world = world();
+    let served = Served::start(&world);
+    let login = |name: &str, password: &str| {
+        let body = json!({ "name": name, "password": password, "as": "token" }).to_string();
+        served.ask("POST", "/api/login", &[("Content-Type", "application/json")], &body).status
+    };
+    assert_eq!(login("viewer", "a long password"), 200);
+    assert_eq!(login("operator", "a wrong password"), 401);
+    assert_eq!(login("hunter2 by mistake", "x"), 401);
+    let admin = token(&world, "admin", &["--role", "admin"]);
+    world.conductor(&["user", "grant", "admin", "admin"]).expect(0);
+    let code = served.by(&admin, "POST", "/api/login/codes", &json!({})).expect(200).json()["code"].clone();
+    let own = format!("conductor.localhost:{}", served.address.port());
+    let headers = [("Content-Type", "application/json"), ("Host", own.as_str())];
+    let opened = served.ask("POST", "/api/login/code", &headers, &json!({ "code": code }).to_string());
+    assert_eq!(opened.expect(200).json()["user"], "admin", "a code opens the page as who made it");
+    let entries = served.get("/api/audit?limit=1000")["entries"].clone();
+    let said: Vec<(String, String, u64)> = (entries.as_array().unwrap().iter())
+        .map(|entry| {
+            let text = |name: &str| entry[name].as_str().unwrap().to_owned();
+            (text("who"), format!("{} {}", text("by"), text("path")), entry["status"].as_u64().unwrap())
+        })
+        .collect();
+    for (who, what, status) in [
+        ("viewer", "password /api/login", 200),
+        ("operator", "password /api/login", 401),
+        ("", "none /api/login", 401),
+        ("admin", "code /api/login/code", 200),
+        ("owner", "command line user grant admin", 200),
+        ("owner", "command line user add viewer", 200),
+    ] {
+        assert!(said.contains(&(who.into(), what.into(), status)), "{who}, {what}: {said:#?}");
+    }
+    assert!(!entries.to_string().contains("hunter2"), "what stands in place of a name may be a password");
+}
+
+/// What is sent as a command is run: that is more than an operator may.
+#[test]
+fn an_operator_sends_no_commands_and_reaches_no_run_of_another_project() {
+    let world = world();
+    let served = Served::start(&world);
+    let [operator, admin] = ["operator", "admin"].map(|user| token(&world, user, &["--role", "admin"]));
+    let tests = json!({ "tests": ["touch owned"] });
+    let path = "/api/projects/web/groups/execute";
+    assert_eq!(served.by(&operator, "POST", path, &tests).expect(403).json()["needed_role"], "admin");
+    served.by(&operator, "POST", path, &json!({ "tests": ["none"] })).expect(202);
+    served.by(&admin, "POST", path, &json!({ "tests": ["true"] })).expect(202);
+    assert!(!world.path("owned").exists());
+    world.conductor(&["-C", "other", "run", "tasks.yaml"]).expect(0);
+    let other = world.path("other").display().to_string();
+    let runs = served.get("/api/runs")["runs"].clone();
+    let hidden = runs.as_array().unwrap().iter().find(|run| run["directory"] == other.as_str()).unwrap();
+    let hidden = hidden["run"].as_str().unwrap().to_owned();
+    let wanted = json!({ "name": "mine", "run": hidden });
+    served.by(&operator, "POST", "/api/projects/web/checkpoints", &wanted).expect(404);
+    served.by(&operator, "GET", &format!("/api/projects/web/groups/g?run={hidden}"), &json!({})).expect(404);
+}
+
+#[test]
+fn a_token_makes_none_that_outlives_it() {
+    let world = world();
+    let served = Served::start(&world);
+    let short = token(&world, "admin", &["--role", "admin", "--days", "2"]);
+    let made =
+        served.by(&short, "POST", "/api/tokens", &json!({ "name": "long", "days": 3650, "project": "web" }));
+    let made = made.expect(201);
+    let own = world.conductor(&["token", "list", "--json"]).expect(0).json()["tokens"][0].clone();
+    assert_eq!(made.json()["expires_at"], own["expires_at"]);
 }
 
 #[test]

@@ -199,6 +199,17 @@ impl Socket {
         }
     }
 
+    /// With which code the server ends the connection, whatever it tells before.
+    pub(super) fn closed(&mut self) -> Option<u16> {
+        loop {
+            match self.0.read() {
+                Ok(Message::Close(frame)) => return frame.map(|frame| frame.code.into()),
+                Ok(_) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
     /// All events until one of this type.
     #[track_caller]
     pub(super) fn until(&mut self, kind: &str) -> Vec<Value> {

@@ -26,10 +26,14 @@ fn version(served: &Served<'_>) -> String {
 }
 
 fn change(served: &Served<'_>, method: &str, task: &str, version: Option<&str>, body: &str) -> Answer {
+    change_at(served, method, &format!("tasks/{task}"), version, body)
+}
+
+fn change_at(served: &Served<'_>, method: &str, path: &str, version: Option<&str>, body: &str) -> Answer {
     let bearer = format!("Bearer {}", served.owner());
     let mut headers = vec![("Authorization", bearer.as_str()), ("Content-Type", "application/json")];
     headers.extend(version.map(|version| ("If-Match", version)));
-    served.ask(method, &format!("/api/projects/web/tasks/{task}"), &headers, body)
+    served.ask(method, &format!("/api/projects/web/{path}"), &headers, body)
 }
 
 #[test]
@@ -86,4 +90,30 @@ fn an_edit_that_would_break_the_file_is_refused() {
     post(json!({ "id": "c", "rum": "true" })).expect(422);
     change(&served, "PATCH", "zz", Some("*"), "{\"fields\":{\"run\":\"x\"}}").expect(404);
     assert_eq!(world.read("tasks.yaml"), before);
+}
+
+#[test]
+fn epics_are_added_renamed_and_removed_in_the_file() {
+    let world = World::in_place(TASKS);
+    let served = served(&world);
+    let added = json!({ "fields": { "id": "late", "name": "What comes last" } });
+    served.post("/api/projects/web/epics", added.clone()).expect(201);
+    served.post("/api/projects/web/epics", added).expect(409);
+    let body = json!({ "fields": { "epic": "late" } }).to_string();
+    change(&served, "PATCH", "b", Some(&version(&served)), &body).expect(200);
+    let body = json!({ "id": "end", "fields": { "name": "The end" } }).to_string();
+    change_at(&served, "PATCH", "epics/late", Some(&version(&served)), &body).expect(200);
+    let text = world.read("tasks.yaml");
+    for kept in ["# What the shop needs.", "# First of all.", "The end", "epic: end"] {
+        assert!(text.contains(kept), "{kept} in\n{text}");
+    }
+    assert!(!text.contains("late"), "it is renamed wherever it is named:\n{text}");
+    let epics = served.get("/api/projects/web/epics").to_string();
+    assert!(epics.contains("The end"), "{epics}");
+    change_at(&served, "DELETE", "epics/end", Some(&version(&served)), "").expect(409);
+    let body = json!({ "fields": { "epic": null } }).to_string();
+    change(&served, "PATCH", "b", Some(&version(&served)), &body).expect(200);
+    change_at(&served, "DELETE", "epics/end", Some(&version(&served)), "").expect(200);
+    assert!(!world.read("tasks.yaml").contains("The end"), "{}", world.read("tasks.yaml"));
+    world.conductor(&["validate", "tasks.yaml"]).expect(0);
 }

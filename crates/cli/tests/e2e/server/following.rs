@@ -120,3 +120,76 @@ fn a_server_that_is_killed_twenty_times_loses_no_event() {
     assert!(told >= 1_000, "{told}");
     expect_whole(&events, told);
 }
+
+/// Who may not listen any more hears nothing more, though the connection was made when that was allowed.
+#[test]
+fn a_listener_is_let_go_when_its_token_is_revoked_or_its_role_is_taken() {
+    let world = World::in_place(&tasks(1, "AGENT touch started then await go"));
+    world.conductor(&["project", "add", "--id", "web"]).expect(0);
+    let served = Served::start(&world);
+    let mut tokens = Vec::new();
+    for user in ["ann", "bob", "eve"] {
+        let add = ["user", "add", user, "--role", "viewer", "--project", "web"];
+        world.conductor_with_input(&add, b"a long password\n").expect(0);
+        tokens
+            .push(world.conductor(&["token", "add", "t", "--user", user]).expect(0).stdout.trim().to_owned());
+    }
+    let live = world.start(&["run", "tasks.yaml"]);
+    world.wait_for_file("started");
+    let run = world.run_id();
+    let mut of_run = served.socket_of(&tokens[0], &format!("/api/runs/{run}/ws"));
+    let mut of_project = served.socket_of(&tokens[1], "/api/ws/web");
+    let mut good = served.socket_of(&tokens[2], "/api/ws");
+    for socket in [&mut of_run, &mut of_project, &mut good] {
+        socket.until("connected");
+    }
+    let known = world.conductor(&["token", "list", "--json"]).expect(0).json();
+    let of_ann = known["tokens"].as_array().unwrap().iter().find(|token| token["user"] == "ann").unwrap();
+    world.conductor(&["token", "revoke", of_ann["id"].as_str().unwrap()]).expect(0);
+    let grant = json!({ "role": "none", "project": "web" });
+    served.by(&served.owner(), "PATCH", "/api/users/bob", &grant).expect(200);
+    assert_eq!(of_run.closed(), Some(4003));
+    assert_eq!(of_project.closed(), Some(4003));
+    world.write("go", "");
+    good.until("parallel_complete");
+    live.ended().expect(0);
+}
+
+/// E5: it is cut off, the others hear everything, and it has missed nothing when it comes back.
+#[test]
+fn a_client_that_reads_nothing_is_cut_off_and_holds_no_other_up() {
+    let world = World::in_place(
+        "tasks: [{ id: a, run: sh talk.sh }, { id: b, run: sh talk.sh }, { id: c, run: AGENT await go }]",
+    );
+    let talk =
+        "for i in $(seq 400); do head -c 60000 /dev/zero | tr '\\0' x | fold -w 1000; sleep 0.1; done\n";
+    world.write("talk.sh", talk);
+    let served = Served::start(&world);
+    let live = world.start(&["run", "tasks.yaml", "-p", "3"]);
+    let run = wait_for("the run", || world.runs().first().cloned());
+    let stalled = served.socket(&format!("/api/runs/{run}/ws?since=0&output=true"));
+    rustix::net::sockopt::set_socket_recv_buffer_size(stalled.0.get_ref(), 4096).unwrap();
+    let mut other = served.socket(&format!("/api/runs/{run}/ws?since=0&output=true"));
+    let begun = std::time::Instant::now();
+    // The other one hears what is said all the while.
+    let peer = stalled.0.get_ref().local_addr().unwrap();
+    wait_for("the cut", || {
+        other.next();
+        let sockets = std::fs::read_to_string("/proc/net/tcp").unwrap();
+        let port = format!(":{:04X} ", peer.port());
+        // Of the server's side: gone, or no longer established.
+        let is_open = sockets.lines().any(|line| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            fields.len() > 3 && format!("{} ", fields[2]).ends_with(&port) && fields[3] == "01"
+        });
+        (!is_open).then_some(())
+    });
+    assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
+    world.write("go", "");
+    world.conductor(&["cancel", "--all", "--run", &run]).expect(0);
+    other.until("parallel_complete");
+    let last = served.get(&format!("/api/runs/{run}"))["seq"].as_u64().unwrap();
+    let mut again = served.socket(&format!("/api/runs/{run}/ws?since=0"));
+    expect_whole(&again.until("parallel_complete"), last);
+    live.ended();
+}

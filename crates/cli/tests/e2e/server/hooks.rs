@@ -1,5 +1,7 @@
 //! Hooks, jobs and metrics: what programs outside use.
 
+use std::path::{Path, PathBuf};
+
 use serde_json::json;
 
 use super::client::Served;
@@ -31,10 +33,27 @@ fn a_hook_starts_what_is_stored_with_it_and_nothing_else() {
     let status = served.get(&format!("/api/runs/{run}"));
     assert_eq!((&status["total"], &status["max_cost_usd"]), (&json!(1), &json!(2.5)));
     assert!(!served.get("/api/projects/web/hooks").to_string().contains("cdh_"), "the secret is not kept");
+    let noted = served.get("/api/audit")["entries"].to_string();
+    assert!(noted.contains("ci of web") && noted.contains("/api/hooks/{token}"), "{noted}");
+    assert_eq!(holding(&world.home().join("server"), "cdh_"), Vec::<PathBuf>::new(), "the secret is kept");
     let id = made["id"].as_str().unwrap();
     served.by(&served.owner(), "DELETE", &format!("/api/projects/web/hooks/{id}"), &json!({})).expect(200);
     assert_eq!(call().status, 404);
     served.ask("POST", "/api/hooks/cdh_0000", &[], "").expect(404);
+}
+
+/// The files below a folder in which a word is, whatever else they are made of.
+fn holding(folder: &Path, word: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if entry.file_type().unwrap().is_dir() {
+            found.extend(holding(&path, word));
+        } else if std::fs::read(&path).unwrap().windows(word.len()).any(|part| part == word.as_bytes()) {
+            found.push(path);
+        }
+    }
+    found
 }
 
 #[test]

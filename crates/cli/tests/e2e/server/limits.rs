@@ -123,3 +123,22 @@ fn a_socket_that_was_opened_before_is_taken_over() {
     live.signal(rustix::process::Signal::TERM);
     live.ended().expect(0);
 }
+
+/// E9, also where systemd has opened the socket.
+#[test]
+fn a_socket_that_other_machines_reach_is_taken_over_only_where_that_is_wanted() {
+    let world = World::new();
+    let start = |more: &str| {
+        let listener = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
+        let mut shell = world.command_of("sh");
+        let script =
+            format!("exec 3<&0 </dev/null; LISTEN_FDS=1 LISTEN_PID=$$ exec \"$0\" serve --json {more}");
+        shell.args(["-c", &script, crate::harness::CONDUCTOR]).stdin(std::os::fd::OwnedFd::from(listener));
+        world.spawn(&mut shell)
+    };
+    start("").ended().expect(2).says("--insecure-i-know");
+    let wanted = start("--insecure-i-know");
+    crate::harness::wait_for("the server", || wanted.stdout().contains("\"url\"").then_some(()));
+    wanted.signal(rustix::process::Signal::TERM);
+    wanted.ended().expect(0);
+}

@@ -34,7 +34,7 @@ fn a_project_is_added_seen_and_forgotten() {
     assert_eq!(unknown["did_you_mean"], "work");
     assert_eq!(
         served.get("/api/projects/work/epics")["epics"],
-        json!([{ "id": "late", "tasks": ["b", "c"] }])
+        json!([{ "id": "late", "name": null, "tasks": ["b", "c"], "dependencies": [] }])
     );
     assert_eq!(
         served.get("/api/projects/work/dependencies/batches")["batches"],
@@ -97,7 +97,7 @@ fn a_run_of_a_terminal_is_seen_in_every_way() {
 
 #[test]
 fn what_is_not_there_is_said_with_what_may_be_meant() {
-    let world = World::in_place(TASKS);
+    let world = World::in_place("tasks: [{ id: a, run: exit 1 }, { id: publish, run: 'true' }]");
     let served = Served::start(&world);
     world.conductor(&["run", "tasks.yaml"]).expect(100);
     let run = world.run_id();
@@ -105,6 +105,10 @@ fn what_is_not_there_is_said_with_what_may_be_meant() {
     ask("/api/runs/nothing").expect(404);
     ask("/api/nothing").expect(404);
     ask(&format!("/api/runs/{run}/tasks/zz")).expect(404);
+    let near = format!("{}x", &run[..run.len() - 1]);
+    assert_eq!(ask(&format!("/api/runs/{near}")).expect(404).json()["did_you_mean"], json!(run));
+    let near = ask(&format!("/api/runs/{run}/tasks/publsih")).expect(404);
+    assert_eq!(near.json()["did_you_mean"], "publish");
     // Nothing leads out of where it belongs.
     for path in
         ["%2e%2e%2f%2e%2e%2fetc%2fpasswd", "..%2f..%2fserver%2fowner-token", "%2fetc%2fpasswd", "a%00b"]
@@ -118,8 +122,69 @@ fn what_is_not_there_is_said_with_what_may_be_meant() {
     served.by(&served.owner(), "PUT", "/api/runs", &json!({})).expect(405);
 }
 
+/// E7: what an agent links to from where its output is kept is not what the API shows.
 #[test]
-fn a_damaged_or_newer_database_is_told_and_nothing_is_changed() {
+fn a_link_in_place_of_an_output_leads_nowhere() {
+    let world = World::in_place(TASKS);
+    let served = Served::start(&world);
+    world.conductor(&["run", "tasks.yaml"]).expect(100);
+    let run = world.run_id();
+    let secret = served.owner();
+    let outside = world.home().join("server/owner-token");
+    let mut linked = 0;
+    for file in files_below(&world.home().join("runs").join(&run)) {
+        if file.extension().is_some_and(|kind| kind == "log" || kind == "jsonl") {
+            std::fs::remove_file(&file).unwrap();
+            std::os::unix::fs::symlink(&outside, &file).unwrap();
+            linked += 1;
+        }
+    }
+    assert!(linked > 0, "there is an output to put a link in place of");
+    let looked_at = || {
+        for path in ["log", "tasks/a/log", "tasks/a/log?tail=5", "tasks/a/conversation", "tasks/a", "report"]
+        {
+            let answer = served.by(&served.owner(), "GET", &format!("/api/runs/{run}/{path}"), &json!({}));
+            assert!(!answer.body.contains(&secret), "{path}: {}", answer.body);
+        }
+    };
+    looked_at();
+    let folder = world.home().join("runs").join(&run).join("executor_1/a");
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::create_dir(world.path("elsewhere")).unwrap();
+    std::fs::copy(&outside, world.path("elsewhere/transcript.log")).unwrap();
+    std::os::unix::fs::symlink(world.path("elsewhere"), &folder).unwrap();
+    looked_at();
+}
+
+fn files_below(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.file_type().unwrap().is_dir() {
+            true => files.extend(files_below(&entry.path())),
+            false => files.push(entry.path()),
+        }
+    }
+    files
+}
+
+#[test]
+fn a_newer_database_is_told_and_nothing_is_changed() {
+    let world = World::in_place(TASKS);
+    world.conductor(&["run", "tasks.yaml"]).expect(100);
+    let newer = "insert into _sqlx_migrations (version, description, success, checksum, execution_time) \
+                 values (999, 'later', 1, x'00', 0)";
+    let done = std::process::Command::new("sqlite3").arg(world.database()).arg(newer).status().unwrap();
+    assert!(done.success());
+    let before = std::fs::read(world.database()).unwrap();
+    let served = Served::start(&world);
+    let answer = served.by(&served.owner(), "GET", "/api/runs", &json!({})).expect(503);
+    assert!(answer.json()["detail"].as_str().unwrap().contains("newer conductor"), "{}", answer.body);
+    assert_eq!(served.ask("GET", "/readyz", &[], "").status, 503);
+    assert!(std::fs::read(world.database()).unwrap() == before, "the file was changed");
+}
+
+#[test]
+fn a_damaged_database_is_told() {
     let world = World::in_place(TASKS);
     world.conductor(&["run", "tasks.yaml"]).expect(100);
     let served = Served::start(&world);

@@ -4,14 +4,13 @@
 //! is not in the file.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::PathBuf;
 
 use conductor_core::values::units::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::Speaker;
+use super::{Speaker, open_own};
 use crate::host::access;
 
 /// What an attempt calls beyond this is not noted: nothing that reads it is served by more.
@@ -95,7 +94,7 @@ fn ended(call: ToolCall, at: Timestamp) -> ToolCall {
 /// What an attempt called, in the order in which it came back; nothing where that was not noted. A line that was cut is
 /// passed over.
 pub fn tool_calls(speaker: &Speaker<'_>) -> Vec<ToolCall> {
-    let Ok(file) = File::open(speaker.calls()) else { return Vec::new() };
+    let Ok(file) = open_own(speaker.calls()) else { return Vec::new() };
     let lines = BufReader::new(file).split(b'\n').map_while(Result::ok);
     lines.filter_map(|line| serde_json::from_slice(&line).ok()).take(MOST).collect()
 }
@@ -103,7 +102,7 @@ pub fn tool_calls(speaker: &Speaker<'_>) -> Vec<ToolCall> {
 /// The call that came back last; only the end of the file is read.
 pub fn last_tool_call(speaker: &Speaker<'_>) -> Option<ToolCall> {
     const WINDOW: u64 = 64 << 10;
-    let mut file = File::open(speaker.calls()).ok()?;
+    let mut file = open_own(speaker.calls()).ok()?;
     let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(WINDOW))).ok()?;
     let mut bytes = Vec::new();

@@ -3,13 +3,12 @@
 //! The transcript has all that a check printed; which part of it is whose, how long it took and how it ended is told
 //! here. Where a line cannot be written, it is left out: nothing is decided by it.
 
-use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 
 use conductor_core::values::units::{Millis, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::Speaker;
+use super::{Speaker, open_own};
 use crate::host::access;
 
 /// An attempt that is checked more often is not noted further: nothing that reads it is served by more.
@@ -61,7 +60,7 @@ impl Speaker<'_> {
 
 /// How the checks of an attempt went, in their order; a line that was cut is passed over.
 pub fn checks(speaker: &Speaker<'_>) -> Vec<CheckRun> {
-    let Ok(file) = File::open(speaker.checks()) else { return Vec::new() };
+    let Ok(file) = open_own(speaker.checks()) else { return Vec::new() };
     let lines = BufReader::new(file).split(b'\n').map_while(Result::ok);
     lines.filter_map(|line| serde_json::from_slice(&line).ok()).take(MOST).collect()
 }
@@ -88,7 +87,12 @@ mod tests {
         };
         let both = [run(CheckedOn::Base, None), run(CheckedOn::Work, Some("exit code 2"))];
         both.iter().for_each(|run| speaker.note_check(run));
-        File::options().append(true).open(speaker.checks()).unwrap().write_all(b"{\"on\":\"wo").unwrap();
+        std::fs::File::options()
+            .append(true)
+            .open(speaker.checks())
+            .unwrap()
+            .write_all(b"{\"on\":\"wo")
+            .unwrap();
         assert_eq!(checks(&speaker), both);
     }
 }

@@ -5,12 +5,13 @@
 //! line each, written when it has no secrets any more. What a line means is not known here, but for the first word of
 //! those that begin a part.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use conductor_core::values::ids::{Attempt, TaskId};
 
+use super::open_own;
 use super::reading::read;
 use super::{Clear, Reader, Speaker};
 use crate::host::access;
@@ -145,7 +146,7 @@ impl PartReader {
 
     /// Whole lines of the record that were not read before.
     fn read_record(&mut self) -> io::Result<Vec<Vec<u8>>> {
-        let file = match File::open(self.speaker().record()) {
+        let file = match open_own(self.speaker().record()) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),
@@ -189,7 +190,7 @@ impl PartReader {
 
     /// The next of a file; nothing where there is no such file.
     fn read_file(&mut self, path: &std::path::Path) -> io::Result<Option<Vec<u8>>> {
-        let file = match File::open(path) {
+        let file = match open_own(path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),

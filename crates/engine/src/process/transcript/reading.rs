@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 
-use super::{Clear, HEAD, STREAM, Speaker};
+use super::{Clear, HEAD, STREAM, Speaker, open_own};
 
 /// How much is read at a time.
 const BITE: u64 = 256 << 10;
@@ -59,7 +59,7 @@ impl Reader {
             self.place = clear.from;
         }
         let until = if clear.from > self.place { HEAD.min(clear.to) } else { clear.to };
-        let Some(file) = self.spools.iter().find_map(|path| File::open(path).ok()) else { return Ok(said) };
+        let Some(file) = self.spools.iter().find_map(|path| open_own(path).ok()) else { return Ok(said) };
         let mut bytes = read(&file, self.place, until)?;
         let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
         // A line without an end is not waited for for ever.
@@ -73,7 +73,7 @@ impl Reader {
 
     /// The next of what is kept of an attempt that is over; nothing at the end, or where it said nothing.
     pub fn rest(&mut self) -> io::Result<Vec<u8>> {
-        let file = match File::open(&self.kept) {
+        let file = match open_own(&self.kept) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),
@@ -87,7 +87,7 @@ impl Reader {
     /// be recognised.
     pub fn all_left(&mut self) -> io::Result<Vec<u8>> {
         let mut all = Vec::new();
-        let Some(file) = self.spools.iter().find_map(|path| File::open(path).ok()) else { return Ok(all) };
+        let Some(file) = self.spools.iter().find_map(|path| open_own(path).ok()) else { return Ok(all) };
         loop {
             let bytes = read(&file, self.place, u64::MAX)?;
             if bytes.is_empty() {

@@ -1,10 +1,9 @@
 //! The end of what was said, as people read it after a failure.
 
-use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-use super::shown;
+use super::{open_own, shown};
 
 /// Whole lines from the end of a transcript, and whether there is more before them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -33,7 +32,7 @@ pub fn tail(path: &Path, lines: usize, bytes: u64) -> Tail {
 }
 
 fn last_bytes(path: &Path, bytes: u64) -> io::Result<(Vec<u8>, bool)> {
-    let mut file = File::open(path)?;
+    let mut file = open_own(path)?;
     let from = file.metadata()?.len().saturating_sub(bytes);
     file.seek(SeekFrom::Start(from))?;
     let mut read = Vec::new();

@@ -42,7 +42,9 @@ impl Sweeps {
         self.begun.remove(&executor)
     }
 
+    /// Those that have not begun are left to the end of the run, which clears side by side.
     pub(super) async fn end(&mut self) {
+        self.turn.close();
         for (_, sweep) in self.begun.drain() {
             let _ = sweep.await;
         }

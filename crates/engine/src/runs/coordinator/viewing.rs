@@ -57,7 +57,8 @@ impl Coordinator {
                     let mut snapshot = self.scheduler.snapshot(now);
                     board.complete(&mut snapshot);
                     let (run, directory, away) = (self.id.clone(), self.directory.clone(), self.away.clone());
-                    Arc::new(LiveView { run, directory, pid: std::process::id(), snapshot, away })
+                    let (pid, appends) = (std::process::id(), self.log.append_times().so_far());
+                    Arc::new(LiveView { run, directory, pid, snapshot, away, appends })
                 }))
             }
             Query::Why(task) => {
