@@ -44,7 +44,7 @@ pub(crate) struct Problem {
     status: u16,
     detail: String,
     more: Map<String, Value>,
-    retry_after: Option<u64>,
+    retry_after: Option<u32>,
     doer: Option<Box<Doer>>,
 }
 
@@ -94,7 +94,7 @@ impl Problem {
     }
 
     pub(crate) fn retry_after(mut self, seconds: u64) -> Problem {
-        self.retry_after = Some(seconds);
+        self.retry_after = Some(u32::try_from(seconds).unwrap_or(u32::MAX));
         self
     }
 
