@@ -7,6 +7,7 @@ mod cycles;
 mod lengths;
 mod named;
 mod source;
+mod uses;
 mod words;
 
 use std::fmt;
@@ -43,6 +44,7 @@ pub(crate) fn run() -> Result {
 /// All that is found in a repository.
 fn findings(root: &Path) -> Result<Vec<Finding>> {
     let mut all = words::check(root)?;
+    all.extend(named::check_paths(root)?);
     for name in source::crates(root)? {
         let source = Crate::read(root, &name)?;
         all.extend(cycles::check(&source));

@@ -247,7 +247,7 @@ fn variable(text: &str) -> Result<(String, String), String> {
     }
 }
 
-fn duration(text: &str) -> Result<Millis, String> {
+pub(crate) fn duration(text: &str) -> Result<Millis, String> {
     conductor_core::file::parse_duration(text).map_err(|error| error.to_string())
 }
 

@@ -40,7 +40,7 @@ mod tree;
 mod trust;
 
 use crate::plan::subagents::Subagent;
-use crate::plan::{Plan, Task};
+use crate::plan::Plan;
 
 pub use amount::{BadDuration, BadSize, parse_duration, parse_size};
 pub use browser::Browser;
@@ -114,7 +114,10 @@ fn read_into(
 ) -> Result<Loaded, Vec<Diagnostic>> {
     let plan = parse::parse(&mut report).map(|root| {
         let plan = forms::read(&mut report, &root, subagents, layers);
-        idle::report(&mut report, idle::of_file(&root), plan.tasks.iter().any(Task::is_for_cloud));
+        let of_file = idle::OfFile::new(&root, &plan);
+        let settings = of_file.settings(report.source);
+        idle::report(&mut report, settings);
+        of_file.report_unheeded(&mut report);
         plan
     });
     let elsewhere = report.elsewhere.take().unwrap_or_default();

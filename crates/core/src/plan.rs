@@ -144,6 +144,18 @@ impl Plan {
         shared.map(|epic| epic.id.as_str()).collect()
     }
 
+    /// Tasks that are to land by an approval and work in place, where nothing lands: they do not wait for it. What a task
+    /// says of its isolation comes first; `land` comes before what any of them says.
+    pub fn unreviewed(
+        &self,
+        isolation: Option<Isolation>,
+        land: Option<Land>,
+    ) -> impl Iterator<Item = &TaskId> {
+        let in_place = move |task: &Task| task.isolation.or(isolation) == Some(Isolation::None);
+        let tasks = self.tasks.iter().filter(move |task| land.unwrap_or(task.land) == Land::Approve);
+        tasks.filter(move |task| in_place(task)).map(|task| &task.id)
+    }
+
     /// The specialist a task is for.
     pub fn subagent(&self, task: &Task) -> Option<&Subagent> {
         let name = task.subagent_type.as_ref()?;

@@ -287,9 +287,10 @@ impl Run {
                 self.stage = Stage::Finished(*outcome);
                 self.ended = Some(record.at);
             }
-            Event::BatchStarted { number, .. } => {
+            Event::BatchStarted { number, tasks } => {
                 self.batches.retain(|known| known.number != *number);
-                self.batches.push(Batch { number: *number, started: record.at, result: None });
+                let tasks = tasks.iter().filter_map(|task| self.places.get(task).copied()).collect();
+                self.batches.push(Batch { number: *number, started: record.at, tasks, result: None });
             }
             Event::BatchCompleted { number, result } => {
                 if let Some(known) = self.batches.iter_mut().find(|known| known.number == *number) {

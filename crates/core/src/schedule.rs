@@ -208,6 +208,11 @@ impl Scheduler {
                     self.handed_in.insert(place as Node);
                 }
             }
+            Input::WorkGivenBack { task, attempt } => {
+                if let Some((place, _)) = self.current(&task, attempt) {
+                    self.handed_in.remove(&(place as Node));
+                }
+            }
             Input::WorkAccepted { task, attempt } => {
                 if let Some((place, _)) = self.current(&task, attempt) {
                     self.timers.disarm(place as Node);

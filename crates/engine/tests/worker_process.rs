@@ -3,19 +3,23 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use conductor_core::file::{self, Source};
 use conductor_core::plan::{Command as Line, Isolation, Plan, Task, Work};
 use conductor_core::run::Run;
-use conductor_core::run::event::{Event, Options, Record};
+use conductor_core::run::event::{Answer, Answerer, Event, Options, Record};
+use conductor_core::schedule::Request;
 use conductor_core::values::ids::{RunId, TaskId, WorkerId};
 use conductor_core::values::units::{Millis, Now};
-use conductor_engine::dispatch::Remote;
+use conductor_engine::dispatch::{Control, Remote};
 use conductor_engine::git::Repository;
 use conductor_engine::git::workspaces::{RunPlace, Workspaces};
 use conductor_engine::host::home::Home;
@@ -66,8 +70,14 @@ impl Drop for WorkerProcess {
 
 /// Starts a worker and takes it in.
 async fn hire(remote: &Arc<Remote>, name: &str) -> WorkerProcess {
+    hire_with(remote, name, &[]).await
+}
+
+/// As `hire`, with these variables.
+async fn hire_with(remote: &Arc<Remote>, name: &str, variables: &[(&str, OsString)]) -> WorkerProcess {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "the_worker", "--nocapture"]).env(NAME, name);
+    command.envs(variables.iter().map(|(name, value)| (name, value)));
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut started = Beside::start(&mut command).unwrap();
     let child = started.child();
@@ -90,25 +100,30 @@ struct Driven {
     folder: tempfile::TempDir,
     id: RunId,
     remote: Arc<Remote>,
+    control: Control,
     driving: JoinHandle<Result<Finished, CoordinatorError>>,
     told: Arc<Mutex<Vec<String>>>,
 }
 
 impl Driven {
     async fn start(name: &str, tasks: &[(&str, &str)], isolation: Isolation) -> Driven {
+        let task = |(name, line): &(&str, &str)| {
+            Task::new(TaskId::parse(name).unwrap(), Work::Run(Line::Line((*line).into())))
+        };
+        let plan = Plan { tasks: tasks.iter().map(task).collect(), ..Plan::default() };
+        Driven::of_plan(name, plan, isolation).await
+    }
+
+    async fn of_plan(name: &str, plan: Plan, isolation: Isolation) -> Driven {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("place");
         std::fs::create_dir(&place).unwrap();
         let home = Home::at(folder.path().join("state")).unwrap();
         let id = RunId::parse(name).unwrap();
-        let task = |(name, line): &(&str, &str)| {
-            Task::new(TaskId::parse(name).unwrap(), Work::Run(Line::Line((*line).into())))
-        };
-        let plan = Plan { tasks: tasks.iter().map(task).collect(), ..Plan::default() };
+        let tasks = plan.tasks.len();
         let (run, created) = Run::create(plan, Now::default());
         let store = stores::open(&home).await.unwrap();
-        let new =
-            NewRun { id: id.clone(), directory: place.clone(), source: String::new(), tasks: tasks.len() };
+        let new = NewRun { id: id.clone(), directory: place.clone(), source: String::new(), tasks };
         let log = RunLog::create(&store, &new, &created).await.unwrap();
         let run_repo = (isolation != Isolation::None).then(|| {
             begin_repository(&place);
@@ -133,9 +148,8 @@ impl Driven {
                 remote
             })),
         };
-        let slots = tasks.len() as u32;
         let options =
-            Options { isolation: Some(isolation), lease: Some(LEASE), ..Options::with_slots(slots) };
+            Options { isolation: Some(isolation), lease: Some(LEASE), ..Options::with_slots(tasks as u32) };
         let (coordinator, mut notices) =
             Coordinator::new(run, Start { options, reopen: false }, world).unwrap();
         let told = Arc::new(Mutex::new(Vec::new()));
@@ -146,7 +160,8 @@ impl Driven {
             }
         });
         let remote = hired.lock().unwrap().take().unwrap();
-        Driven { folder, id, remote, driving: tokio::spawn(coordinator.run()), told }
+        let control = coordinator.control();
+        Driven { folder, id, remote, control, driving: tokio::spawn(coordinator.run()), told }
     }
 
     fn place(&self) -> PathBuf {
@@ -311,4 +326,69 @@ async fn work_in_worktrees_of_another_process_lands() {
         String::from_utf8(shown.stdout).unwrap()
     };
     assert_eq!((show("a.txt"), show("b.txt")), ("a\n".to_owned(), "b\n".to_owned()));
+}
+
+/// Asks before it does anything. Once that is allowed, it takes down what it is told until it is to stop.
+const ASKER: &str = r#"#!/bin/sh
+read -r task
+printf '%s\n' "$task" >> ../tasks
+case "$task" in
+  *"It is allowed"*) ;;
+  *)
+    echo '{"type":"question","id":1,"tool":"Bash","input":{"command":"terraform apply"}}'
+    read -r refused
+    read -r interrupt
+    exit 1 ;;
+esac
+echo x >> ../begun
+while read -r line; do
+  printf '%s\n' "$line" >> ../heard
+  case "$line" in *interrupt*) exit 1 ;; esac
+done
+"#;
+
+/// What goes both ways while an agent works passes through the port: its question, the answer, a message, and that it is to stop.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_elsewhere_asks_is_told_and_is_stopped() {
+    let text =
+        "tasks: [{ id: a, prompt: Deploy it, agent: asker, permissions: { ask: ['Bash(terraform*)'] } }]";
+    let plan = file::load(&Source::new("tasks.yaml", text.into()).unwrap()).unwrap().plan;
+    let driven = Driven::of_plan("asking", plan, Isolation::None).await;
+    let bin = driven.folder.path().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let program = bin.join("conductor-agent-asker");
+    std::fs::write(&program, ASKER).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut path = bin.into_os_string();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap());
+    let home = driven.folder.path().join("home").into_os_string();
+    let worker = hire_with(&driven.remote, "w1", &[("PATH", path), ("HOME", home)]).await;
+    driven.wait_for_lines("tasks", 1).await;
+    let task = || TaskId::parse("a").unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    while driven.lines("begun").is_empty() {
+        assert!(Instant::now() < until, "{:?}; {:?}", driven.lines("tasks"), driven.told.lock().unwrap());
+        // Refused until its question has come through.
+        let answer = Answer { allow: true, words: Some("mind the cost".into()), by: Answerer::Person };
+        driven.control.ask(Request::Answer { task: task(), answer });
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let told = driven.lines("tasks");
+    assert!(told.len() == 2 && told[1].contains("mind the cost"), "{told:?}");
+    driven.control.ask(Request::Tell { task: task(), words: "mind the gap".into() });
+    driven.wait_for_lines("heard", 1).await;
+    driven.control.ask(Request::Cancel(task()));
+    let (run, records, folder) = driven.ended().await;
+    drop(worker);
+    let heard = std::fs::read_to_string(folder.path().join("heard")).unwrap();
+    assert!(heard.contains("mind the gap") && heard.contains(r#"{"type":"interrupt"}"#), "{heard}");
+    let answered = |record: &Record| matches!(record.event, Event::QuestionAnswered { .. });
+    assert_eq!(records.iter().filter(|record| answered(record)).count(), 1);
+    assert_eq!(run.progress(0).state.status().name(), "cancelled");
+    let leased = count(&records, |event| match event {
+        Event::AttemptLeased { task, .. } => Some(task.clone()),
+        _ => None,
+    });
+    assert_eq!(leased["a"], 2, "both attempts were the worker's");
 }

@@ -44,7 +44,7 @@ pub enum ListenError {
     #[error("{address} cannot be listened at: {source}")]
     Unusable { address: SocketAddr, source: io::Error },
     #[error(
-        "{0} can be reached from other machines, and passwords would go over the network for everyone to read"
+        "{0} can be reached from other machines, and passwords would go over the network in clear text"
     )]
     Open(SocketAddr),
     #[error("{path}: {why}", path = .path.display())]

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
-use quote::ToTokens as _;
+use proc_macro2::Span;
 use syn::spanned::Spanned as _;
 use syn::visit::{self, Visit};
 
+use super::uses::{self, Uses};
 use crate::Result;
 
 pub(super) struct Crate {
@@ -27,7 +27,7 @@ pub(super) struct SourceFile {
     pub(super) lines: usize,
     pub(super) functions: Vec<Function>,
     /// Top-level modules it names, and where first.
-    pub(super) uses: BTreeMap<String, usize>,
+    pub(super) uses: Uses,
 }
 
 pub(super) struct Function {
@@ -67,12 +67,17 @@ impl Crate {
         };
         parsed.retain(|(path, ..)| !is_test(path));
         let modules = parsed.iter().filter_map(|(path, ..)| module(&folder, path)).collect();
+        let is_root = |path: &Path| path == folder.join("lib.rs") || path == folder.join("main.rs");
+        let roots = parsed.iter().filter(|(path, ..)| is_root(path));
+        let passed_on: BTreeMap<String, String> =
+            roots.flat_map(|(.., file)| uses::passed_on(file)).collect();
+        let meant = |(name, line)| (passed_on.get(&name).cloned().unwrap_or(name), line);
         let files = parsed.iter().map(|(path, text, file)| SourceFile {
             path: path.clone(),
             module: module(&folder, path),
             lines: lines_without_tests(text, file),
             functions: functions(file),
-            uses: uses(file),
+            uses: uses::uses(file, uses::depth(&folder, path)).into_iter().map(meant).collect(),
         });
         Ok(Crate { name: name.to_owned(), files: files.collect(), modules })
     }
@@ -114,7 +119,7 @@ fn test_modules(path: &Path, file: &syn::File) -> Vec<PathBuf> {
     declared.map(|module| folder.join(module.ident.to_string())).collect()
 }
 
-fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
+pub(super) fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         syn::Meta::List(list) if list.path.is_ident("cfg") => list.tokens.to_string() == "test",
         other => other.path().is_ident("test"),
@@ -126,7 +131,7 @@ fn lines_without_tests(text: &str, file: &syn::File) -> usize {
     text.lines().count() - tests.map(|item| length(item.span())).sum::<usize>()
 }
 
-fn attributes(item: &syn::Item) -> &[syn::Attribute] {
+pub(super) fn attributes(item: &syn::Item) -> &[syn::Attribute] {
     match item {
         syn::Item::Mod(item) => &item.attrs,
         syn::Item::Fn(item) => &item.attrs,
@@ -184,59 +189,4 @@ impl<'a> Visit<'a> for Functions {
         }
         visit::visit_trait_item_fn(self, function);
     }
-}
-
-/// What stands behind `crate::`, in `use` and elsewhere, also inside of macros.
-fn uses(file: &syn::File) -> BTreeMap<String, usize> {
-    let mut found = BTreeMap::new();
-    for item in file.items.iter().filter(|item| !is_for_tests(attributes(item))) {
-        look_for_crate(item.to_token_stream(), &mut found);
-    }
-    found
-}
-
-fn look_for_crate(tokens: TokenStream, found: &mut BTreeMap<String, usize>) {
-    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-    for (at, token) in tokens.iter().enumerate() {
-        match token {
-            TokenTree::Group(group) => look_for_crate(group.stream(), found),
-            TokenTree::Ident(ident) if ident == "crate" && is_path(&tokens[at + 1..]) => {
-                match tokens.get(at + 3) {
-                    Some(TokenTree::Ident(module)) => note(module, found),
-                    Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace => {
-                        firsts(group.stream()).iter().for_each(|module| note(module, found));
-                    }
-                    _ => {}
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-fn is_path(tokens: &[TokenTree]) -> bool {
-    let is_colon =
-        |token: Option<&TokenTree>| matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == ':');
-    is_colon(tokens.first()) && is_colon(tokens.get(1))
-}
-
-/// The first name of each part of `{a, b::c}`.
-fn firsts(tokens: TokenStream) -> Vec<proc_macro2::Ident> {
-    let mut firsts = Vec::new();
-    let mut is_first = true;
-    for token in tokens {
-        match token {
-            TokenTree::Ident(ident) if is_first => {
-                firsts.push(ident);
-                is_first = false;
-            }
-            TokenTree::Punct(punct) if punct.as_char() == ',' => is_first = true,
-            _ => {}
-        }
-    }
-    firsts
-}
-
-fn note(module: &proc_macro2::Ident, found: &mut BTreeMap<String, usize>) {
-    found.entry(module.to_string()).or_insert(module.span().start().line);
 }

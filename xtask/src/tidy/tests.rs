@@ -41,6 +41,44 @@ fn a_cycle_is_named_with_its_way() {
 }
 
 #[test]
+fn a_cycle_by_what_the_root_passes_on_is_found() {
+    let lib =
+        ("crates/a/src/lib.rs", "mod one;\nmod two;\nmod three;\npub use crate::two::{X, deep::Y as Z};");
+    let one = ("crates/a/src/one.rs", "use crate::Z;");
+    let two = ("crates/a/src/two/mod.rs", "use crate::one;");
+    let told = found(&[lib, one, two, ("crates/a/src/three.rs", "use crate::X;")]);
+    assert!(
+        told.contains(&"crates/a/src/one.rs:1: a cycle: `one` uses `two`, and `two` uses `one`".to_owned()),
+        "{told:#?}"
+    );
+    assert!(!told.iter().any(|finding| finding.contains("three")), "{told:#?}");
+}
+
+#[test]
+fn a_cycle_by_super_is_found_where_it_leads_to_the_root() {
+    let one = ("crates/a/src/one.rs", "use super::two::X;\nmod inner { use super::super::two; }");
+    let two = ("crates/a/src/two/deep.rs", "use super::super::{three::y, two::z};");
+    let three = ("crates/a/src/three.rs", "mod inner { fn z() -> super::super::one::Z {} }");
+    let told = found(&[LIB, one, two, three]);
+    let cycle =
+        "crates/a/src/two/deep.rs:1: a cycle: `two` uses `three`, and `three` uses `one`, `one` uses `two`";
+    assert!(told.contains(&cycle.to_owned()), "{told:#?}");
+    // Within its own module, `super` leads nowhere else.
+    let two = ("crates/a/src/two/deep.rs", "use super::one;\nmod more { use super::super::three; }");
+    let told = found(&[LIB, one, two, three]);
+    assert!(told.is_empty(), "{told:#?}");
+}
+
+#[test]
+fn a_path_on_the_map_that_is_not_there_is_found() {
+    let map = "`crates/a`\n\n| `one`, `two/` | `three` |\n`a/one.rs`, `a/one`, `a/two/`, `a/NAME.rs`, `a/…`, `x/y.rs`\n`a/gone.rs`, `docs/gone.md`\n";
+    let files = [("crates/a/src/one.rs", ""), ("crates/a/src/two/mod.rs", ""), ("docs/ARCHITECTURE.md", map)];
+    let told =
+        ["a/gone.rs", "docs/gone.md"].map(|path| format!("docs/ARCHITECTURE.md:5: `{path}` does not exist"));
+    assert_eq!(found(&files), told);
+}
+
+#[test]
 fn what_only_tests_use_makes_no_cycle() {
     let one = ("crates/a/src/one.rs", "use crate::two::X;");
     let two = (

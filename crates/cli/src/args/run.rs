@@ -106,10 +106,10 @@ pub(crate) struct Run {
     #[arg(long, conflicts_with_all = ["resume", "retry_failed"])]
     pub(crate) include_uncommitted: bool,
 
-    /// Look this often for coming conflicts and for writes into your checkout; 0 is never
-    #[arg(long = "lookout", value_name = "TIME", value_parser = duration, env = "CONDUCTOR_LOOKOUT",
-          hide_env_values = true, default_value = "15s")]
-    pub(crate) conflict_monitor: Millis,
+    /// Look this often for coming conflicts and for writes into your checkout; 0 is never  [default: 15s]
+    #[arg(long, alias = "lookout", value_name = "TIME", value_parser = duration, env = "CONDUCTOR_CONFLICT_MONITOR",
+          hide_env_values = true)]
+    pub(crate) conflict_monitor: Option<Millis>,
 
     /// Start nothing new once this much has been spent
     #[arg(long, value_name = "USD", value_parser = dollars, env = "CONDUCTOR_MAX_COST", hide_env_values = true)]

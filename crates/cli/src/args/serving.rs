@@ -23,7 +23,7 @@ pub(crate) struct Serve {
     /// Use TLS with this key (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Listen where other machines can reach it without TLS: anyone in between can read passwords
+    /// Listen where other machines can reach it without TLS: passwords can be read on the way
     #[arg(long)]
     pub(crate) insecure_i_know: bool,
     /// Build the page with npm first, where this program has none and lies in its checkout's target folder
@@ -32,7 +32,7 @@ pub(crate) struct Serve {
     /// Pause so long before each further attempt at a webhook that failed
     #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = duration, default_value = "5s,30s,2m,10m,1h,6h")]
     pub(crate) webhook_retries: Vec<Millis>,
-    /// Tell webhooks on other machines without TLS too: anyone in between can read and replay what they are sent
+    /// Tell webhooks on other machines without TLS too: what they are sent can be read and replayed on the way
     #[arg(long)]
     pub(crate) plain_webhooks: bool,
     /// Open the page in a browser, logged in

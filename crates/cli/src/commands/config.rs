@@ -121,7 +121,7 @@ fn settings<'c>(configs: &'c [Config], file: Option<&'c (String, Vec<Written>)>)
         })
         .collect();
     settle_parallel(&mut settings, configs);
-    for (key, variable) in variables::OF_OPTIONS {
+    for (key, variable) in variables::BEFORE.into_iter().chain(variables::OF_OPTIONS) {
         if let Ok(value) = std::env::var(variable) {
             let from = Origin { by: "environment", name: Some(variable.to_owned()), line: None };
             put(&mut settings, Setting { key: key.to_owned(), value: json!(value), from });
@@ -189,7 +189,7 @@ fn built_in() -> Vec<(String, Value)> {
         ("strategy", json!("queue")),
         ("isolation", json!("worktree; none outside of git")),
         ("merge", json!("none")),
-        ("lookout", json!("15s")),
+        ("conflict_monitor", json!("15s")),
         ("answer_within", json!("for ever on a terminal, else 10m")),
         ("ui", json!("auto")),
         ("heartbeat", json!("60s")),

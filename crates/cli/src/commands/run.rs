@@ -10,6 +10,7 @@ mod finding;
 pub(crate) mod issues;
 mod keys;
 mod metrics;
+mod pipeline;
 mod places;
 mod pull_request;
 mod signals;

@@ -241,6 +241,7 @@ impl Lines {
             Event::BatchCompleted { number, result } => {
                 let parts = [
                     (result.completed as usize, "completed"),
+                    (result.unlanded.len(), "not landed yet"),
                     (result.failed.len(), "failed"),
                     (result.left_out.len(), "left out"),
                 ];

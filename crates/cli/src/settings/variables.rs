@@ -27,7 +27,7 @@ pub(crate) const OF_OPTIONS: [(&str, &str); 15] = [
     ("isolation", "CONDUCTOR_ISOLATION"),
     ("land", "CONDUCTOR_LAND"),
     ("merge", "CONDUCTOR_MERGE"),
-    ("lookout", "CONDUCTOR_LOOKOUT"),
+    ("conflict_monitor", "CONDUCTOR_CONFLICT_MONITOR"),
     ("answer_within", "CONDUCTOR_ANSWER_WITHIN"),
     ("ui", "CONDUCTOR_UI"),
     ("heartbeat", "CONDUCTOR_HEARTBEAT"),
@@ -38,6 +38,9 @@ pub(crate) const OF_OPTIONS: [(&str, &str); 15] = [
     ("limits.max_attempts", "CONDUCTOR_MAX_ATTEMPTS"),
     ("limits.outage_patience", "CONDUCTOR_OUTAGE_PATIENCE"),
 ];
+
+/// Names from before, which still work where the new one is not set.
+pub(crate) const BEFORE: [(&str, &str); 1] = [("conflict_monitor", "CONDUCTOR_LOOKOUT")];
 
 /// What is set for tasks and their file. Keys of one section stand together.
 const OF_TASKS: [(&str, &str); 42] = [
@@ -120,7 +123,7 @@ pub(crate) fn of_setting(key: &str) -> Option<&'static str> {
 
 /// Every variable that sets something.
 pub(crate) fn of_settings() -> impl Iterator<Item = &'static str> {
-    OF_OPTIONS.iter().chain(&OF_TASKS).map(|(_, variable)| *variable)
+    OF_OPTIONS.iter().chain(&BEFORE).chain(&OF_TASKS).map(|(_, variable)| *variable)
 }
 
 /// A variable that is not ours, as other programs have it too. An empty one is not set.
@@ -215,6 +218,27 @@ mod tests {
             "agent: \"codex # not a remark\" # A\nverify: [\"make\",\"make test\"] # B\nfix_rounds: 2 # C\nreview: true # D\n\
              retry_policy:\n  max_attempts: 3 # E\n  max_delay: \"1m\\nx: y\" # F\nlimits:\n  on_budget: \"finish\" # G\n"
         );
+    }
+
+    /// The guide names each of them, and none that is not there.
+    #[test]
+    fn the_table_in_the_guide_is_whole() {
+        let guide = include_str!("../../../../docs/guide.md");
+        let table = guide.split("### Variables").nth(1).unwrap();
+        let rows =
+            table.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
+        let words = rows.flat_map(|row| row.rsplit(" | ").next().unwrap().split('`').skip(1).step_by(2));
+        let mut named: Vec<String> = words
+            .map(|word| match word.starts_with('_') {
+                true => format!("CONDUCTOR{word}"),
+                false => word.to_owned(),
+            })
+            .collect();
+        let own = OF_OPTIONS.iter().chain(&OF_TASKS).map(|(_, variable)| *variable);
+        let mut known: Vec<&str> = own.chain(["CONDUCTOR_HOME", LOG, LOG_FORMAT]).collect();
+        named.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(named, known);
     }
 
     /// A section that stood in two places would be a key that stands twice.

@@ -28,7 +28,14 @@ fn b13_batches_are_told_as_they_begin_and_end_and_summed_up() {
     assert_eq!((&summary["total_batches"], &summary["completed_batches"]), (&2.into(), &2.into()));
     let first = &summary["batch_results"][0];
     assert_eq!((&first["batch_number"], &first["completed"]), (&1.into(), &1.into()), "{first}");
-    assert_eq!(first["failed"][0], "b");
+    let failed = serde_json::json!([{ "task_id": "b", "error": "exit code 1" }]);
+    assert_eq!((&first["failed"], &first["failed_ids"][0]), (&failed, &"b".into()));
+    assert_eq!(first["duration"].as_f64().unwrap() * 1000.0, first["duration_ms"].as_f64().unwrap());
+    assert_eq!((&first["cost"], &first["cost_usd"]), (&0.0.into(), &0.0.into()));
+    assert_eq!((&summary["total_tasks"], &summary["completed_tasks"]), (&4.into(), &2.into()));
+    assert_eq!((&summary["failed_tasks"], &summary["total_cost"]), (&failed, &0.0.into()));
+    let seconds = summary["total_duration"].as_f64().unwrap();
+    assert_eq!(seconds * 1000.0, summary["elapsed_ms"].as_f64().unwrap(), "in seconds");
     assert_eq!(summary["batch_results"][1]["left_out"][0], "d");
     let run = world.run_id();
     let events = world.conductor(&["events", &run, "--json"]).expect(0);
@@ -46,6 +53,7 @@ fn b13_a_queue_has_no_batches() {
     assert!(!ended.stderr.contains("batch"), "{}", ended.stderr);
     let summary = world.summary();
     assert!(summary["total_batches"].is_null() && summary["batch_results"].as_array().unwrap().is_empty());
+    assert_eq!((&summary["completed_tasks"], &summary["failed_tasks"]), (&1.into(), &serde_json::json!([])));
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn a_file_git_does_not_track_is_never_overwritten_and_the_run_is_what_its_tasks_
             let world = ignoring(ENV);
             let live = world.spawn(&mut command(
                 &world,
-                &["run", "../tasks.yaml", "--merge", merge, "--lookout", "0", "--stats"],
+                &["run", "../tasks.yaml", "--merge", merge, "--conflict-monitor", "0", "--stats"],
             ));
             world.wait_for_file("at");
             world.write(name, text);
@@ -58,7 +58,7 @@ fn commits_of_the_user_in_that_very_moment_lose_nothing_and_leave_nothing_half()
         let world = repository(tasks);
         let live = world.spawn(&mut command(
             &world,
-            &["run", "../tasks.yaml", "--merge", "branch", "--lookout", "0", "--stats"],
+            &["run", "../tasks.yaml", "--merge", "branch", "--conflict-monitor", "0", "--stats"],
         ));
         world.wait_for_file("at");
         wait_for("the task to land", || (!world.logged("task_completed").is_empty()).then_some(()));

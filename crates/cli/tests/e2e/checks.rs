@@ -57,6 +57,68 @@ tasks:
     expect_tidy(&world);
 }
 
+/// What does not fit is the work of the epic's first task, and its last one mends it: it has the work of all.
+#[test]
+fn an_epic_in_conflict_goes_back_to_its_last_task() {
+    let world = repository(
+        "
+epics: [{ id: shop, isolation_scope: epic }]
+tasks:
+  - { id: first, run: 'AGENT await HERE/begun; sed -i s/b/FIRST/ f.txt' }
+  - { id: one, epic: shop, run: 'sed -i s/b/SHOP/ f.txt; echo 1 > one.txt' }
+  - id: two
+    epic: shop
+    dependencies: [one]
+    fix_rounds: 1
+    run: 'if [ -n \"$CONDUCTOR_ROUND\" ]; then cp f.txt HERE/marked; sed -i \"/^[<=>]/d\" f.txt; else echo 2 > two.txt; AGENT make HERE/begun; AGENT await HERE/landed; fi'
+  - { id: after, run: 'cat one.txt two.txt', dependencies: [one] }
+",
+    );
+    let live = start(&world, &["-p", "3"]);
+    wait_for("the first to land", || {
+        world.logged("task_completed").contains(&"first".to_owned()).then_some(())
+    });
+    world.write("landed", "");
+    live.ended().expect(0).says("4 of 4 completed");
+    let marked = world.read("marked");
+    assert!(marked.contains("\nFIRST\n=======\nSHOP\n"), "{marked}");
+    assert_eq!(on_branch(&world, "f.txt"), "a\nFIRST\nSHOP\nc");
+    assert_eq!((on_branch(&world, "one.txt"), on_branch(&world, "two.txt")), ("1".into(), "2".into()));
+    let summary = world.summary();
+    let attempts: Vec<u64> = summary["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|task| task["attempts"].as_u64().unwrap())
+        .collect();
+    assert_eq!(attempts, [1, 1, 2, 1], "only the last one worked again");
+    expect_tidy(&world);
+}
+
+/// The same where each part is good, and the combined tree is not.
+#[test]
+fn an_epic_that_fails_its_checks_on_the_combined_tree_is_mended() {
+    let world = repository(
+        "
+epics: [{ id: shop, isolation_scope: epic }]
+config: { verify: ['test ! -e first.txt || test ! -e one.txt || test -e both.txt'] }
+tasks:
+  - { id: first, run: 'AGENT await HERE/begun; echo 1 > first.txt' }
+  - { id: one, epic: shop, run: 'echo 1 > one.txt' }
+  - { id: two, epic: shop, dependencies: [one], fix_rounds: 1, run: 'if [ -n \"$CONDUCTOR_ROUND\" ]; then ls > HERE/there; echo 2 > both.txt; else echo 2 > two.txt; AGENT make HERE/begun; AGENT await HERE/landed; fi' }
+",
+    );
+    let live = start(&world, &["-p", "3"]);
+    wait_for("the first to land", || {
+        world.logged("task_completed").contains(&"first".to_owned()).then_some(())
+    });
+    world.write("landed", "");
+    live.ended().expect(0).says("3 of 3 completed");
+    assert_eq!(world.read("there"), "f.txt\nfirst.txt\none.txt\ntwo.txt\n", "all of it was there");
+    assert_eq!(on_branch(&world, "both.txt"), "2");
+    expect_tidy(&world);
+}
+
 #[test]
 fn a_conflict_is_decided_as_the_task_says() {
     for (policy, expect, code) in [

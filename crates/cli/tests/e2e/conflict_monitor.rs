@@ -12,7 +12,7 @@ tasks:
   - { id: z, run: 'echo 1 > z.txt; AGENT await HERE/go' }
 ",
     );
-    let live = start(&world, &["-p", "3", "--lookout", "100ms"]);
+    let live = start(&world, &["-p", "3", "--conflict-monitor", "100ms"]);
     live.wait_for_stderr("will conflict with y in f.txt");
     assert_eq!(world.logged("conflict_foreseen"), ["x"], "once, and for no other task");
     conductor(&world, &["status"]).expect(0).says("conflicts ahead\n  x  with y in f.txt");
@@ -112,7 +112,7 @@ fn the_end_does_not_wait_for_a_look_at_conflicts() {
     std::fs::write(bin.join("git"), shim).unwrap();
     std::fs::set_permissions(bin.join("git"), std::fs::Permissions::from_mode(0o755)).unwrap();
     world.set("PATH", format!("{}:{path}", bin.display()));
-    let mut live = start(&world, &["-p", "10", "--lookout", "50ms"]);
+    let mut live = start(&world, &["-p", "10", "--conflict-monitor", "50ms"]);
     world.wait_for_file("merges");
     world.write("go", "");
     crate::harness::wait_for("the end block", || live.stdout().contains("\nnext ").then_some(()));
@@ -126,4 +126,27 @@ fn the_end_does_not_wait_for_a_look_at_conflicts() {
         std::thread::sleep(Duration::from_millis(10));
     }
     live.ended().expect(100);
+}
+
+/// Its option and its variable had another name before, which scripts still use.
+#[test]
+fn the_names_from_before_still_work() {
+    let mut world = crate::harness::World::in_place("tasks: [{ id: a, run: 'true' }]");
+    world.conductor(&["run", "tasks.yaml", "--lookout", "0"]).expect(0);
+    world.conductor(&["run", "tasks.yaml", "--lookout", "soon"]).expect(2).says("--conflict-monitor");
+    world.set("CONDUCTOR_LOOKOUT", "soon");
+    world.conductor(&["run", "tasks.yaml"]).expect(2).says("CONDUCTOR_LOOKOUT is 'soon'");
+    world.conductor(&["run", "tasks.yaml", "--conflict-monitor", "0"]).expect(0);
+    world.set("CONDUCTOR_LOOKOUT", "5m");
+    let ended = world.conductor(&["run", "tasks.yaml"]).expect(0);
+    assert!(!ended.stderr.contains("CONDUCTOR_LOOKOUT"), "it is known: {}", ended.stderr);
+    let shown = || world.conductor(&["config", "show", "--origin"]).expect(0);
+    let line = |ended: crate::harness::Ended| {
+        let found = ended.stdout.lines().find(|line| line.starts_with("conflict_monitor")).map(str::to_owned);
+        found.unwrap_or_else(|| panic!("{}", ended.stdout))
+    };
+    let told = line(shown());
+    assert!(told.contains("5m") && told.contains("CONDUCTOR_LOOKOUT"), "{told}");
+    let help = world.conductor(&["run", "--help"]).expect(0);
+    assert!(help.stdout.contains("--conflict-monitor") && !help.stdout.contains("ookout"), "{}", help.stdout);
 }

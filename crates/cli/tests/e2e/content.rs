@@ -187,7 +187,7 @@ tasks:
   - { id: next, run: 'echo 1 > c.txt', dependencies: [cut] }
 ",
     );
-    let mut live = start(&world, &["--lookout", "0"]);
+    let mut live = start(&world, &["--conflict-monitor", "0"]);
     world.wait_for_file("at");
     live.child.kill().unwrap();
     wait_for("its end", || (!live.is_running()).then_some(()));
@@ -207,7 +207,7 @@ fn a_run_whose_repository_was_said_to_be_bare_or_elsewhere_says_what_was_changed
         let world = repository(&format!(
             "tasks: [{{ id: a, run: 'echo 1 > a.txt; git config {key} {value}; AGENT make HERE/at; AGENT await HERE/go' }}]"
         ));
-        let mut live = start(&world, &["--lookout", "0"]);
+        let mut live = start(&world, &["--conflict-monitor", "0"]);
         world.wait_for_file("at");
         live.child.kill().unwrap();
         wait_for("its end", || (!live.is_running()).then_some(()));

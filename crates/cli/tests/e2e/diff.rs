@@ -73,7 +73,7 @@ fn work_in_progress_is_shown_without_disturbing_the_task() {
     let world = repository(
         "tasks: [{ id: slow, run: 'printf \"a\\033[2Jb\\n\" > half.txt; AGENT make HERE/started; AGENT await HERE/go; echo rest > rest.txt' }]",
     );
-    let live = world.spawn(&mut command(&world, &["run", "../tasks.yaml", "--lookout", "10ms"]));
+    let live = world.spawn(&mut command(&world, &["run", "../tasks.yaml", "--conflict-monitor", "10ms"]));
     world.wait_for_file("started");
     for _ in 0..5 {
         let shown = conductor(&world, &["diff", "slow"]).expect(0).says("is at work");

@@ -108,3 +108,94 @@ fn conflicts_are_told_in_json() {
     let landed = told(json(&["worktree", "resolve", "right", "--ours"], 0), "landing");
     assert_eq!(landed["outcome"], "landed");
 }
+
+/// Commands that only read, and with what they answer in a repository with one run.
+const READING: &[(&str, &str)] = &[
+    ("agents list", ""),
+    ("browser list", ""),
+    ("checkpoint list", ""),
+    ("config show", ""),
+    ("config path", ""),
+    ("cost", ""),
+    ("diff", "a"),
+    ("doctor", ""),
+    ("events", ""),
+    ("expertise list", ""),
+    ("expertise stats", ""),
+    ("expertise validate", ""),
+    ("explain", "a"),
+    ("graph", "../tasks.yaml"),
+    ("group detect", "--tasks-file ../tasks.yaml"),
+    ("group list", ""),
+    ("group plan", "../tasks.yaml"),
+    ("import markdown", "../list.md"),
+    ("logs", "a"),
+    ("plugin list", ""),
+    ("prices", ""),
+    ("project list", ""),
+    ("rehearse", "../tasks.yaml"),
+    ("report", ""),
+    ("review", ""),
+    ("runs", ""),
+    ("runs list", ""),
+    ("runs show", ""),
+    ("status", ""),
+    ("template list", ""),
+    ("token list", ""),
+    ("trust", "--show"),
+    ("user list", ""),
+    ("validate", "../tasks.yaml"),
+    ("version", ""),
+    ("wait", ""),
+    ("worktree list", ""),
+    ("worktree sync", ""),
+];
+
+/// Commands that change something, or need more than that: their answers are looked at where that is tested.
+const ELSEWHERE: &str = "agents test, browser probe, cancel, cap, checkpoint create, checkpoint rollback, expertise show, \
+    expertise add, expertise edit, expertise retire, expertise restore, expertise history, expertise improve, expertise learn, \
+    expertise resume, expertise import, group execute, group status, group wait, group report, import beads, import github, \
+    import linear, import task-master, import vibe-kanban, import plugin, init, open, orchestrate, parallel, pause, plan, \
+    plugin add, plugin remove, plugin new, plugin test, plugin verify, project add, project show, project remove, resume, \
+    review approve, review send-back, review edit, review drop, run, runs prune, serve, setup, task approve, task deny, \
+    task send, task retry, task skip, task cancel, task priority, template new, token add, token revoke, user add, user grant, \
+    user disable, user enable, user passwd, webhook add, webhook list, webhook remove, webhook deliveries, worktree path, \
+    worktree clean, worktree merge, worktree resolve";
+
+/// Every command that has `--json`, as the pages made of clap's tree have it.
+fn with_json() -> Vec<String> {
+    let pages = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/commands");
+    let mut found = Vec::new();
+    for page in std::fs::read_dir(pages).unwrap() {
+        let text = std::fs::read_to_string(page.unwrap().path()).unwrap();
+        for part in text.replace("\n## ", "\n# ").split("# conductor ").skip(1) {
+            if part.lines().any(|line| line.trim_start().starts_with("--json")) {
+                found.push(part.lines().next().unwrap().to_owned());
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn every_command_that_only_reads_answers_in_json_and_each_is_known_here() {
+    let mut known: Vec<&str> = READING.iter().map(|(command, _)| *command).collect();
+    known.extend(ELSEWHERE.split(", ").map(str::trim));
+    known.sort_unstable();
+    assert_eq!(with_json(), known, "a command is new, or gone");
+    let world = repository("tasks: [{ id: a, run: 'echo x > x.txt' }]");
+    world.write("list.md", "- [ ] Write it\n");
+    conductor(&world, &["run", "../tasks.yaml", "-q"]).expect(0);
+    for (command, more) in READING {
+        let words: Vec<&str> = command.split(' ').chain(more.split_whitespace()).chain(["--json"]).collect();
+        let ended = conductor(&world, &words);
+        let one: Result<Value, _> = serde_json::from_str(&ended.stdout);
+        let told = one.map_or_else(|_| ended.json_lines(), |one| vec![one]);
+        assert!(!told.is_empty(), "{command}: {}", ended.stderr);
+        for value in told {
+            let schema = value["schema"].as_str().unwrap_or_else(|| panic!("{command}: {value}"));
+            assert!(schema.starts_with("conductor.") && schema.contains('/'), "{command}: {schema}");
+        }
+    }
+}

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::harness::{World, wait_for};
+use crate::repository::{conductor, repository, start};
 
 /// A web server on this machine that takes everything, and what it was sent.
 fn hook() -> (SocketAddr, Receiver<Value>) {
@@ -87,6 +88,27 @@ tasks: [{{ id: a, run: 'true' }}, {{ id: b, run: 'true' }}]
     assert_eq!(told.len(), 1, "{told:?}");
     assert_eq!((&told[0]["event"], &told[0]["text"]), (&"complete".into(), &words.into()));
     assert_eq!(told[0]["task"], Value::Null);
+}
+
+#[test]
+fn work_that_waits_for_a_review_is_told() {
+    let (address, sent) = hook();
+    let world = repository(&format!(
+        "
+notifications: {{ on_input: {{ type: webhook, url: 'http://{address}/' }} }}
+tasks:
+  - {{ id: api, name: Build the API, run: 'echo 1 > api.txt', land: approve }}
+  - {{ id: other, run: 'echo 1 > other.txt' }}
+"
+    ));
+    start(&world, &[]).ended().expect(5);
+    let told: Vec<Value> = sent.try_iter().collect();
+    assert_eq!(told.len(), 1, "once, and of this task alone: {told:?}");
+    assert_eq!((&told[0]["event"], &told[0]["task"]), (&"input".into(), &"api".into()));
+    let text = told[0]["text"].as_str().unwrap();
+    assert!(text.contains("review"), "{text}");
+    conductor(&world, &["run", "--resume"]).expect(5);
+    assert_eq!(sent.try_iter().count(), 0, "it was told of before");
 }
 
 /// It takes the call and never says a word.

@@ -60,7 +60,7 @@ fn a_target_that_is_dirty_moved_or_gone_is_left_alone_and_the_command_is_told() 
         (vec!["rm", "-q", "--cached", "f.txt"], "its checkout has uncommitted changes"),
     ] {
         let world = repository(tasks);
-        let live = start(&world, &["--merge", "branch", "--lookout", "0"]);
+        let live = start(&world, &["--merge", "branch", "--conflict-monitor", "0"]);
         world.wait_for_file("at");
         git(&world, &deed);
         let before = checkout(&world);

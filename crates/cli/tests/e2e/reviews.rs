@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::harness::{World, wait_for};
 use crate::questions;
 use crate::repository::{checkout, conductor, expect_tidy, git, on_branch, start, status};
-use crate::tmux::Terminal;
+use crate::tmux::{Terminal, masked};
 
 /// Writes a file for its task; what a person said of it goes into a second one.
 const WRITER: &str = r#"
@@ -15,6 +15,7 @@ echo "by $CONDUCTOR_TASK" > "$CONDUCTOR_TASK.txt"
 case "$task" in
   *"sends it back"*) echo mended > "$CONDUCTOR_TASK.mended" ;;
 esac
+echo '{"type":"usage","model":"quill-1","input":900,"output":50,"turns":1,"cost":0.25}'
 echo '{"type":"result","ok":true,"text":"I wrote the file."}'
 "#;
 
@@ -220,4 +221,108 @@ fn a_refused_verdict_is_asked_for_again() {
     assert_eq!(screen.matches("(1 of 1)").count(), 1, "{screen}");
     terminal.press(&["l", "Enter"]);
     terminal.ended(0);
+}
+
+/// What the terminal shows of two tasks, and each key that was not pressed above: look again, edit by hand, drop.
+#[test]
+fn the_walk_shows_cost_and_words_and_takes_every_key() {
+    let tasks = TWO.replace(", dependencies: [api]", "");
+    let mut world = left_for_review(&tasks);
+    world.set("PAGER", "cat");
+    let listed = conductor(&world, &["review", "--json"]).expect(0).json();
+    let commits: Vec<String> =
+        [0, 1].map(|at| listed["reviews"][at]["commit"].as_str().unwrap()[..10].to_owned()).to_vec();
+    let Some(terminal) = Terminal::open_in(&mut world, "repo", (110, 50), "review") else { return };
+    let everything = |words: &str, times: usize| {
+        wait_for(words, || {
+            let text = terminal.everything();
+            (text.matches(words).count() == times).then_some(text)
+        })
+    };
+    terminal.wait_for(&["(1 of 2) api", "[q]uit?"]);
+    terminal.press(&["v", "Enter"]);
+    everything("[q]uit?", 2);
+    terminal.press(&["e", "Enter"]);
+    let text = everything("Enter when you are done", 1);
+    let root = terminal.world.root().display().to_string();
+    let folder = text.lines().find(|line| line.starts_with(&root)).unwrap().trim();
+    std::fs::write(std::path::Path::new(folder).join("api.txt"), "by a person\n").unwrap();
+    terminal.press(&["Enter"]);
+    terminal.wait_for(&["api: lands as you left it", "(2 of 2) docs"]);
+    everything("[q]uit?", 3);
+    terminal.press(&["d", "Enter"]);
+    terminal.wait_for(&["docs: dropped", "Go on with run"]);
+    terminal.press(&["n", "Enter"]);
+    let text = terminal.ended(0);
+    let text = commits.iter().fold(text, |text, commit| text.replace(commit.as_str(), "COMMIT"));
+    insta::assert_snapshot!(masked(terminal.world, &text));
+    drop(terminal);
+    resume(&world);
+    assert_eq!(on_branch(&world, "api.txt"), "by a person");
+    assert_eq!((&*world.statuses()["api"], &*world.statuses()["docs"]), ("completed", "cancelled"));
+}
+
+/// Changes a line; the second time it takes out the marks of the conflict that it finds.
+const LINE_WRITER: &str = r#"
+read -r task
+if grep -q '<<<<<<<' f.txt; then sed -i '/^[<=>]/d' f.txt; else sed -i 's/^b$/API/' f.txt; fi
+echo '{"type":"result","ok":true,"text":"done"}'
+"#;
+
+/// An approval is for what the person saw: where the branch has moved on, the checks run again on what would land, and
+/// work that had to be changed for it is shown again.
+#[test]
+fn what_is_approved_after_the_branch_moved_is_checked_again_and_asked_again_if_it_changed() {
+    for (other, asked_again) in [("echo x > other.txt", false), ("sed -i s/b/OTHER/ f.txt", true)] {
+        let tasks = format!(
+            "
+tasks:
+  - {{ id: api, prompt: Write it, agent: liner, land: approve, fix_rounds: 1, verify: ['ls >> HERE/checked; cat f.txt >> HERE/checked'] }}
+  - {{ id: other, run: 'AGENT await HERE/go; {other}' }}
+"
+        );
+        let world = questions::world(&tasks, &[("liner", LINE_WRITER)]);
+        let live = start(&world, &["-p", "2"]);
+        live.wait_for_stderr("its work waits for you");
+        world.write("go", "");
+        live.ended().expect(5).says("api waits for your review");
+        let before = world.read("checked");
+        assert!(!before.contains("other.txt") && !before.contains("OTHER"), "{before}");
+        let seen = commit_in_review(&world);
+        conductor(&world, &["review", "approve", "api", "--commit", &seen]).expect(0);
+        if asked_again {
+            resume(&world).expect(5).says("api waits for your review");
+            assert_ne!(commit_in_review(&world), seen, "what was approved does not fit any more");
+            conductor(&world, &["review", "approve", "api", "--commit", &seen]).expect(2);
+            conductor(&world, &["review", "approve", "api"]).expect(0);
+        }
+        resume(&world).expect(0).says("2 of 2 completed");
+        let checked = &world.read("checked")[before.len()..];
+        assert!(checked.contains("other.txt") || checked.contains("OTHER"), "not on what landed: {checked}");
+        let landed = on_branch(&world, "f.txt");
+        assert_eq!(landed, if asked_again { "a\nOTHER\nAPI\nc" } else { "a\nAPI\nc" });
+        expect_tidy(&world);
+    }
+}
+
+/// Where files are changed in place nothing lands, so nothing waits; that is never silent.
+#[test]
+fn an_approval_of_what_works_in_place_is_told_to_have_no_effect() {
+    const TOLD: &str = "land: approve has no effect on what works in place ('a')";
+    let world = World::with("tasks: [{ id: a, run: 'true' }]");
+    for args in [
+        &["run", "tasks.yaml", "--land", "approve"][..],
+        &["run", "tasks.yaml", "--land", "approve", "--dry-run"],
+    ] {
+        world.conductor(args).expect(0).says(TOLD);
+    }
+    let quiet = world.conductor(&["run", "tasks.yaml"]).expect(0);
+    assert!(!quiet.stderr.contains("no effect"), "{}", quiet.stderr);
+    world.write("tasks.yaml", "tasks: [{ id: a, run: 'true', land: approve, isolation: none }]");
+    for args in [&["validate", "tasks.yaml"][..], &["run", "tasks.yaml"], &["run", "tasks.yaml", "--dry-run"]]
+    {
+        let told =
+            world.conductor(args).expect(0).says("'land: approve' has no effect on what works in place: 'a'");
+        assert!(!told.stderr.contains(TOLD), "said twice: {}", told.stderr);
+    }
 }

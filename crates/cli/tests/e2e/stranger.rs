@@ -1,9 +1,35 @@
-//! The first hour of a new user: the guide word by word, with the mistakes that users make on the way.
-//! Once in a new home and once in one where much has happened already.
+//! The first hour of a new user: README and guide word by word, with the mistakes that users make on the way.
+//! Once in a new home and once in one where much has happened already. What is typed is taken out of the documents, so that they
+//! cannot say one thing and the program do another.
 
 use crate::earlier::{tasks, use_it};
 use crate::harness::{Ended, World, expect_no_leftovers};
 use crate::odd::{Odd, Place};
+
+const README: &str = include_str!("../../../../README.md");
+const GUIDE: &str = include_str!("../../../../docs/guide.md");
+
+/// The commands of the first block below a heading, without the remarks beside them.
+fn typed(document: &str, heading: &str) -> Vec<String> {
+    let below = document.split_once(&format!("\n## {heading}\n")).expect("the heading").1;
+    let block = below.split_once("```sh\n").expect("a block of commands").1.split("```").next().unwrap();
+    let lines = block.lines().map(|line| line.split('#').next().unwrap().trim().to_owned());
+    let lines: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
+    assert!(lines.iter().all(|line| line.starts_with("conductor")), "{lines:?}");
+    lines
+}
+
+/// What a line of a document is to show. One that is not known here is new.
+fn shown_by(line: &str) -> &'static [&'static str] {
+    match line {
+        "conductor init" => &["tasks.yaml", ".conductor/config.yaml"],
+        "conductor validate" => &["is valid: "],
+        "conductor rehearse" => &["durations: ", "cost: "],
+        "conductor run --max-cost 5" | "conductor run -p 3" => &[" completed"],
+        "conductor" => &["last run", ", completed: ", "git merge conductor/"],
+        other => panic!("the documents have a new line, which no test knows: {other}"),
+    }
+}
 
 struct Stranger {
     world: World,
@@ -42,6 +68,7 @@ fn begin(used: bool) -> Stranger {
 fn first_hour(used: bool) {
     let stranger = begin(used);
     makes_mistakes(&stranger);
+    follows_the_readme(&stranger);
     follows_the_guide(&stranger);
     mends_a_failure(&stranger);
 }
@@ -57,7 +84,7 @@ fn makes_mistakes(stranger: &Stranger) {
     stranger.types("conductor run taks.yaml").expect(3).says("taks.yaml");
     // 4: no slot to run in.
     stranger.writes("tasks.yaml", "tasks: [{ id: a, run: 'true' }]\n");
-    stranger.types("conductor run -p 0").expect(2).says("0");
+    stranger.types("conductor run -p 0").expect(2).says("'0'").says("expected a number from 1 to");
     // 5: a dependency that does not exist.
     stranger.writes(
         "tasks.yaml",
@@ -84,20 +111,31 @@ fn makes_mistakes(stranger: &Stranger) {
     assert_eq!(stranger.says_git(&["status", "--porcelain", "--untracked-files=no"]), "");
 }
 
-/// `init` to landed and merged.
+fn follows(stranger: &Stranger, lines: &[String]) {
+    let before = stranger.world.runs();
+    for line in lines {
+        let ended = stranger.types(line).expect(0);
+        shown_by(line).iter().fold(ended, |ended, words| ended.says(words));
+    }
+    let after = stranger.world.runs();
+    let new: Vec<&String> = after.iter().filter(|run| !before.contains(run)).collect();
+    assert_eq!(new.len(), 1, "one run by these lines");
+    expect_no_leftovers(new[0]);
+    stranger.types("conductor status").expect(0).says("completed");
+}
+
+/// Afterwards the folder is as before it.
+fn follows_the_readme(stranger: &Stranger) {
+    follows(stranger, &typed(README, "The first run"));
+    std::fs::remove_file(stranger.place.checkout.join("tasks.yaml")).unwrap();
+    std::fs::remove_dir_all(stranger.place.checkout.join(".conductor")).unwrap();
+}
+
+/// `init` to landed.
 fn follows_the_guide(stranger: &Stranger) {
     stranger.types("conductor doctor").expect(0);
-    stranger.types("conductor init").expect(0).says("tasks.yaml");
+    follows(stranger, &typed(GUIDE, "The first run"));
     stranger.types("conductor init").expect(2).says("tasks.yaml");
-    stranger.types("conductor validate").expect(0);
-    stranger.types("conductor rehearse").expect(0);
-    let before = stranger.world.runs();
-    stranger.types("conductor run -p 3").expect(0).says("completed");
-    let after = stranger.world.runs();
-    let run = after.iter().find(|run| !before.contains(run)).unwrap();
-    expect_no_leftovers(run);
-    stranger.types("conductor").expect(0).says("conductor");
-    stranger.types("conductor status").expect(0).says("completed");
 }
 
 /// A check that fails is shown with what it said; the file is mended, and what failed is done again and taken home.

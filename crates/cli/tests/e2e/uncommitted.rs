@@ -1,5 +1,6 @@
 //! Files of the checkout that are not committed: tasks do not see them, unless the run starts from a commit of them.
 
+use crate::harness::wait_for;
 use crate::repository::{checkout, command, conductor, git, on_branch, repository};
 
 /// What a run writes itself is no change of the user's.
@@ -14,7 +15,7 @@ fn a2_uncommitted_files_are_told_once_and_what_the_run_writes_is_not_one_of_them
     world.write("repo/sub/other.txt", "mine\n");
     world.write("repo/tasks.yaml", "tasks: [{ id: a, run: 'echo 1 > a.txt; cat f.txt' }]");
     world.write("repo/.flow/x/y.json", "{}");
-    let mut run = command(&world, &["run", "tasks.yaml", "-o", "out", "--lookout", "50ms"]);
+    let mut run = command(&world, &["run", "tasks.yaml", "-o", "out", "--conflict-monitor", "50ms"]);
     let out = std::fs::File::create(world.path("repo/out.txt")).unwrap();
     run.stdout(out.try_clone().unwrap()).stderr(out);
     assert!(run.status().unwrap().success());
@@ -23,6 +24,39 @@ fn a2_uncommitted_files_are_told_once_and_what_the_run_writes_is_not_one_of_them
         "conductor: 3 uncommitted files are not seen by tasks; --include-uncommitted starts from them\n";
     assert_eq!(told.matches(words).count(), 1, "{told}");
     assert!(!told.contains("your checkout changed"), "{told}");
+}
+
+/// What is written while a task is at work: by the user to the task file, to the folder of groups, and by the program behind the
+/// run in a pipeline. A file that is none of that is seen, so all of them have been looked at.
+#[test]
+fn a2_the_task_file_the_folder_of_groups_and_a_pipeline_change_nothing_while_tasks_work() {
+    let world = repository("tasks: []");
+    let here = world.path("").display().to_string();
+    let tasks = "tasks: [{ id: a, run: AGENT await HERE/go }, { id: b, run: AGENT await HERE/b }]"
+        .replace("HERE", &here);
+    world.write("repo/tasks.yaml", &tasks);
+    let program = crate::harness::CONDUCTOR;
+    let line =
+        format!("{program} run tasks.yaml -p 2 --conflict-monitor 50ms 2>&1 | tee out.txt | tee -a more.txt");
+    let live = world.spawn(world.command_of("sh").current_dir(world.path("repo")).args(["-c", &line]));
+    wait_for("the tasks", || (world.logged("attempt_started").len() == 2).then_some(()));
+    world.write("repo/tasks.yaml", &format!("# edited\n{tasks}"));
+    std::fs::create_dir_all(world.path("repo/.flow/x")).unwrap();
+    world.write("repo/.flow/x/y.json", "{}");
+    world.write("b", "");
+    wait_for("what was said", || world.read("repo/more.txt").contains("ok      b").then_some(()));
+    world.write("repo/stray.txt", "mine\n");
+    wait_for("the look", || world.read("repo/more.txt").contains("your checkout changed").then_some(()));
+    world.write("go", "");
+    live.ended();
+    let told = world.read("repo/out.txt");
+    let changed: Vec<&str> = told.lines().filter(|line| line.contains("your checkout changed")).collect();
+    assert!(!changed.is_empty(), "{told}");
+    for line in changed {
+        assert!(line.contains("stray.txt"), "{line}");
+        let ours = ["out.txt", "more.txt", "tasks.yaml", ".flow"];
+        assert!(!ours.iter().any(|ours| line.contains(ours)), "{line}");
+    }
 }
 
 /// The user's index, files and branches are as they were; the tasks see all of it.

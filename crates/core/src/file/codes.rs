@@ -85,7 +85,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("missing-work", "A task needs a prompt (for an agent) or a run (a command)."),
     (
         "no-effect",
-        "A key is known and changes nothing: it is for agents in the cloud or for a part of the program that is not there, or it repeats what another key says.",
+        "A key is known and changes nothing: it is for agents in the cloud or for a part of the program that is not there, or another key says the same or leaves it nothing to do.",
     ),
     ("no-tasks", "The file describes no tasks, so there is nothing to do."),
     ("not-utf8", "Task files are UTF-8 text."),

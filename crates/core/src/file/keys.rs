@@ -721,7 +721,7 @@ pub(super) const OWN_PLAN: Table = &[
 
 pub(super) const OWN_TASK: Table = &[IDENTITY, SETTINGS, &[key("estimated_duration_ms", Shape::Free, "")]];
 
-/// What the plans of system D have beside ours; an import, so not in the schema.
+/// What plans have that planners make as JSON (`num_tasks`, `execution_strategy`), beside our keys; an import, so not in the schema.
 pub(super) const FOREIGN_PLAN: Table = &[
     FILE[0],
     &[

@@ -122,7 +122,8 @@ fn read(r: &mut Report<'_>, root: &Node) -> Option<Layer> {
         over_tasks: false,
     };
     fields.finish(r, |key| key.starts_with("x-"));
-    idle::report(r, root.entries().unwrap_or_default(), true);
+    // What is for the cloud may be for a task of any file.
+    idle::report(r, root.entries().unwrap_or_default().iter().map(|entry| (entry, true)));
     Some(layer)
 }
 

@@ -19,7 +19,7 @@ use super::source::Span;
 use super::task::{self, Dialect};
 use super::tree::{self, Value};
 
-/// Since 2 it is a task file; before, it had the keys of system D alone, from which a plan cannot be told again.
+/// Since 2 it is a task file; before, it had only the keys of plans that planners make as JSON, from which a plan cannot be told again.
 pub const PLAN_SCHEMA: &str = "conductor.plan/2";
 
 /// So many asterisks in a variable's place are a secret that was left out.

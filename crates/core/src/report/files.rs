@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use super::batches::BatchFigures;
+use super::batches::ExecutionResult;
 use super::measured::{CoverageFigures, LintFigures, average_coverage};
 use super::profile::{AttemptProfile, Shares};
 use super::races::Contest;
 use super::{Accuracy, Held, Summary, TimeSpent, outcome_name};
 use crate::forecast::{Basis, foretold};
 use crate::plan::Task;
-use crate::plan::graph::{Graph, Strategy};
+use crate::plan::graph::Graph;
 use crate::report::ledger::Ledger;
 use crate::run::Decided;
 use crate::run::costs;
@@ -30,7 +30,6 @@ pub struct SummaryFile<'a> {
     schema: &'static str,
     run: &'a RunId,
     outcome: &'static str,
-    total_tasks: u32,
     completed: u32,
     failed: u32,
     skipped: u32,
@@ -46,10 +45,8 @@ pub struct SummaryFile<'a> {
     /// In percent, of the tasks that landed and were measured; nothing where none was.
     average_test_coverage: Option<f64>,
     attempts: u32,
-    /// With `--strategy batch`; nothing with another.
-    total_batches: Option<usize>,
-    completed_batches: Option<usize>,
-    batch_results: Vec<BatchFigures<'a>>,
+    #[serde(flatten)]
+    result: ExecutionResult<'a>,
     elapsed_ms: Millis,
     worked_ms: Millis,
     critical_path_ms: Millis,
@@ -103,7 +100,6 @@ impl<'a> SummaryFile<'a> {
             schema: SUMMARY_SCHEMA,
             run: id,
             outcome: outcome_name(run.stage()),
-            total_tasks: summary.total,
             completed: summary.completed,
             failed: summary.failed,
             skipped: summary.skipped,
@@ -115,10 +111,7 @@ impl<'a> SummaryFile<'a> {
             total_lines_of_code: landed(|landed| landed.touched.added),
             average_test_coverage: average_coverage(run),
             attempts: summary.attempts,
-            total_batches: (run.options().strategy == Strategy::Batch).then(|| graph.batches().len()),
-            completed_batches: (run.options().strategy == Strategy::Batch)
-                .then(|| run.batches().iter().filter(|batch| batch.result.is_some()).count()),
-            batch_results: run.batches().iter().filter_map(BatchFigures::new).collect(),
+            result: ExecutionResult::of(run, graph),
             elapsed_ms: summary.elapsed,
             worked_ms: summary.worked,
             critical_path_ms: summary.critical_path,

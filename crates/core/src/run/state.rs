@@ -1,5 +1,6 @@
 //! How tasks and a run stand: states that carry only what is valid in them.
 
+use crate::plan::graph::Node;
 use crate::run::event::{
     BatchResult, Change, DrainReason, Failure, Finding, Gate, Process, Question, Reviewed, RunOutcome,
     Severity, StopReason, Touched, Usage,
@@ -266,6 +267,7 @@ impl Progress {
 pub struct Batch {
     pub number: u32,
     pub started: Timestamp,
+    pub tasks: Vec<Node>,
     /// Nothing while it is under way.
     pub result: Option<BatchResult>,
 }

@@ -56,23 +56,28 @@ impl Scheduler {
         self.run.progress(place).state.status().is_end() || self.epics.is_parked(place)
     }
 
+    /// Entrants of a race are not counted beside their task.
     fn end_batch(&mut self, now: Now, number: u32) {
         let Some(batch) = self.batches.all.get(number as usize - 1) else { return };
-        let state = |node: &Node| &self.run.progress(*node as usize).state;
+        let batch: Vec<Node> = batch.iter().copied().filter(|&node| !self.graph.is_entrant(node)).collect();
         let ids = |wanted: fn(Status) -> bool| {
-            let some = batch.iter().filter(|node| wanted(state(node).status()));
-            some.map(|node| self.graph.id(*node).clone()).collect::<Vec<_>>()
+            let is_wanted = |node: &&Node| wanted(self.run.progress(**node as usize).state.status());
+            batch.iter().filter(is_wanted).map(|node| self.graph.id(*node).clone()).collect::<Vec<_>>()
         };
-        let failed = ids(|status| status == Status::Failed);
-        let left_out = ids(|status| matches!(status, Status::Skipped | Status::Cancelled));
-        let completed = (batch.len() - failed.len() - left_out.len()) as u32;
         let started = self.run.batches().iter().find(|known| known.number == number);
         let elapsed = started.map_or_else(Default::default, |Batch { started, .. }| now.at - *started);
         let usage = batch.iter().fold(Usage::default(), |mut sum, node| {
             sum += self.run.usage(*node as usize);
             sum
         });
-        let result = Box::new(BatchResult { completed, failed, left_out, elapsed, usage });
+        let result = Box::new(BatchResult {
+            completed: ids(|status| status == Status::Completed).len() as u32,
+            failed: ids(|status| status == Status::Failed),
+            left_out: ids(|status| matches!(status, Status::Skipped | Status::Cancelled)),
+            unlanded: ids(|status| !status.is_end()),
+            elapsed,
+            usage,
+        });
         self.emit(now, Event::BatchCompleted { number, result });
     }
 }

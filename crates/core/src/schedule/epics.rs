@@ -3,12 +3,14 @@
 //!
 //! Until then a task's work is *aboard*: tasks of its epic can build on it, all others wait for the landing.
 
-use super::Scheduler;
+use super::{Scheduler, landing};
 use crate::plan::graph::{Edge, Node};
 use crate::plan::recovery::{Nature, Strategy};
 use crate::plan::{EpicLanding, Kind, Plan, When};
-use crate::run::event::{Event, Failure, FailureClass};
+use crate::run::event::{Again, Event, Failure, FailureClass, Round};
 use crate::run::{Status, TaskState};
+use crate::schedule::recovery::{self, Judgement};
+use crate::values::units::{Millis, Now};
 
 #[derive(Debug, Default)]
 pub(super) struct Epics {
@@ -76,6 +78,12 @@ impl Epics {
         epic.aboard.sort_unstable();
     }
 
+    /// They have not landed, and are sent off again later.
+    fn take_back(&mut self, car: &[usize]) {
+        let aboard = self.epics.iter_mut().flat_map(|epic| &mut epic.aboard);
+        aboard.filter(|aboard| car.contains(&aboard.place)).for_each(|aboard| aboard.sent = false);
+    }
+
     fn leave(&mut self, place: usize) {
         if let Some(epic) = self.of(place) {
             self.epics[epic].aboard.retain(|other| other.place != place);
@@ -136,7 +144,7 @@ pub(super) enum Through {
 impl Scheduler {
     /// Its work is good and stays in the workspace, for the next task of its epic. It gives up its files too:
     /// its epic may have to wait for a task that needs them.
-    pub(super) fn go_aboard(&mut self, now: crate::values::units::Now, epic: usize, place: usize) {
+    pub(super) fn go_aboard(&mut self, now: Now, epic: usize, place: usize) {
         self.ready.release(place as Node);
         self.epics.join(epic, place, self.run.seq(), false);
         self.release_early(now, place as Node);
@@ -156,7 +164,7 @@ impl Scheduler {
 
     /// Sends off every epic of which no task is left to run. Where a person reviews it first, that is by its last task, whose
     /// commit holds the work of all.
-    pub(super) fn board_epics(&mut self, now: crate::values::units::Now) {
+    pub(super) fn board_epics(&mut self, now: Now) {
         for number in 0..self.epics.epics.len() {
             let epic = &self.epics.epics[number];
             let over = |&place: &usize| {
@@ -189,8 +197,50 @@ impl Scheduler {
         }
     }
 
+    /// Work of an epic that does not fit, or fails its checks on the combined tree. The commit of its last task holds the
+    /// work of all, so that task mends it; the others wait for it, as before they were sent off. A task that was opened
+    /// again meanwhile goes on from that commit: then it is the last one, and what it leaves is tried first.
+    pub(super) fn leave_epic_behind(&mut self, now: Now, car: &[usize], failure: &Failure) {
+        let Some(&last) = car.last() else { return };
+        let Some(round) = self.next_round(last, failure) else {
+            return self.fail_epic(now, car, failure);
+        };
+        self.epics.take_back(car);
+        let is_open =
+            |member: &usize| !car.contains(member) && !self.run.progress(*member).state.status().is_end();
+        if self.epics.members_with(last).iter().any(is_open) {
+            return;
+        }
+        let Some(change) = self.unmerge(now, last, failure) else { return };
+        let task = &self.run.plan().tasks[last];
+        let Judgement { nature, why } = recovery::judge(task, failure);
+        let words = format!("{why}; {}", landing::mending(round, task.fix_rounds));
+        self.decide(now, last, nature, Strategy::Mend, &words);
+        self.again_in_epic(now, last, Again::Mend(Box::new(Round { change, failure: failure.clone() })));
+    }
+
+    fn fail_epic(&mut self, now: Now, car: &[usize], failure: &Failure) {
+        for &place in car {
+            if self.unmerge(now, place, failure).is_none() {
+                continue;
+            }
+            let task = self.graph.id(place as Node).clone();
+            let reason = "its epic lands as one, or not at all";
+            self.decide(now, place, Nature::Ambiguous, Strategy::Fail, reason);
+            self.end(now, place, Event::TaskFailed { task, failure: failure.clone() });
+        }
+    }
+
+    /// Its work is done once more. Those of its epic that were let go on by it wait for it again.
+    pub(super) fn again_in_epic(&mut self, now: Now, place: usize, again: Again) {
+        self.disembark(place);
+        let task = self.graph.id(place as Node).clone();
+        self.emit(now, Event::RetryScheduled { task, delay: Millis(0), again });
+        self.rebuild(now);
+    }
+
     /// Their work is kept, and landed by another try of the one that it waits for.
-    fn withhold(&mut self, now: crate::values::units::Now, aboard: &[usize], culprit: usize) {
+    fn withhold(&mut self, now: Now, aboard: &[usize], culprit: usize) {
         let what = match self.run.progress(culprit).state.status() {
             Status::Cancelled => "was cancelled",
             Status::Skipped => "was skipped",

@@ -56,6 +56,11 @@ pub enum Input {
         task: TaskId,
         attempt: Attempt,
     },
+    /// What it handed in was not good, and its agent works on: the next round of mending begins.
+    WorkGivenBack {
+        task: TaskId,
+        attempt: Attempt,
+    },
     /// Its work is done and good: what still takes time is only measured, and its timeout holds no more.
     WorkAccepted {
         task: TaskId,

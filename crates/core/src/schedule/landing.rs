@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::{Action, Scheduler};
 use crate::plan::OnConflict;
 use crate::plan::graph::Node;
-use crate::plan::recovery::{Nature, Strategy};
-use crate::run::event::{Again, Event, Failure, FailureClass, Round};
+use crate::plan::recovery::Strategy;
+use crate::run::event::{Again, Change, Event, Failure, FailureClass, Round};
 use crate::run::{Intent, Landing, Running, TaskState};
 use crate::schedule::recovery::{self, Judgement};
 use crate::values::ids::{Attempt, TaskId};
@@ -31,7 +31,7 @@ pub struct Car {
     /// Whose commit it is.
     pub task: TaskId,
     pub attempt: Attempt,
-    pub change: crate::run::event::Change,
+    pub change: Change,
     /// Who else's work is in it.
     pub others: Vec<TaskId>,
     /// Which side wins a conflict, where the time for mending it is over.
@@ -71,6 +71,11 @@ pub(super) struct Train {
     under_way: Vec<Places>,
     /// Nothing more is sent off: the coordinator that resumes the run does that.
     halted: bool,
+}
+
+/// How a round of mending is told of.
+pub(super) fn mending(round: u32, of: u32) -> String {
+    format!("it goes back to be mended, round {round} of {of}")
 }
 
 impl Scheduler {
@@ -189,7 +194,7 @@ impl Scheduler {
     fn favour(&self, place: usize) -> Option<Side> {
         let task = &self.run.plan().tasks[place];
         let rounds = self.run.repeats(place).map_or(0, |repeats| repeats.rounds);
-        let mended = rounds >= task.fix_rounds || self.epics.of(place).is_some();
+        let mended = rounds >= task.fix_rounds;
         match task.on_conflict {
             // A person has approved all of the work, not what a rule leaves of it.
             _ if self.lands_by_approval(place) => None,
@@ -273,36 +278,45 @@ impl Scheduler {
     }
 
     fn leave_behind(&mut self, now: Now, car: &Places, failure: &Failure) {
+        if car.iter().any(|&place| self.epics.of(place).is_some()) {
+            return self.leave_epic_behind(now, car, failure);
+        }
         for &place in car {
-            let Some((attempt, landing)) = self.landing(place) else { continue };
-            let change = landing.change.clone();
-            let task = self.graph.id(place as Node).clone();
-            self.emit(now, Event::MergeFailed { task: task.clone(), attempt, failure: failure.clone() });
-            self.ready.release_files(place as Node);
-            match self.epics.of(place) {
-                Some(_) => {
-                    let reason = "its epic lands as one, or not at all";
-                    self.decide(now, place, Nature::Ambiguous, Strategy::Fail, reason);
-                    self.end(now, place, Event::TaskFailed { task, failure: failure.clone() });
-                }
-                None => self.on_unmerged(now, place, change, failure.clone()),
+            if let Some(change) = self.unmerge(now, place, failure) {
+                self.on_unmerged(now, place, change, failure.clone());
             }
         }
     }
 
-    /// Another attempt mends the work, as long as that may help; then as the task says.
-    fn on_unmerged(&mut self, now: Now, place: usize, change: crate::run::event::Change, failure: Failure) {
-        let task = &self.run.plan().tasks[place];
-        let (rounds, anew) = self.run.repeats(place).map_or((0, 0), |repeats| (repeats.rounds, repeats.anew));
+    /// What it left lands no more as it is; nothing where it was not to land.
+    pub(super) fn unmerge(&mut self, now: Now, place: usize, failure: &Failure) -> Option<Change> {
+        let (attempt, landing) = self.landing(place)?;
+        let change = landing.change.clone();
+        let task = self.graph.id(place as Node).clone();
+        self.emit(now, Event::MergeFailed { task, attempt, failure: failure.clone() });
+        self.ready.release_files(place as Node);
+        Some(change)
+    }
+
+    /// Which round of mending would be next for work that does not fit, or fails its checks on the combined tree;
+    /// nothing where that would not help, or its rounds or its budget are used up.
+    pub(super) fn next_round(&self, place: usize, failure: &Failure) -> Option<u32> {
+        let rounds = self.run.repeats(place).map_or(0, |repeats| repeats.rounds);
         let mendable = matches!(failure.class, FailureClass::Conflict | FailureClass::Unverified);
+        let may = mendable && rounds < self.run.plan().tasks[place].fix_rounds;
+        (may && !self.task_is_over_budget(place)).then_some(rounds + 1)
+    }
+
+    /// Another attempt mends the work, as long as that may help; then as the task says.
+    fn on_unmerged(&mut self, now: Now, place: usize, change: Change, failure: Failure) {
+        let task = &self.run.plan().tasks[place];
+        let anew = self.run.repeats(place).map_or(0, |repeats| repeats.anew);
         let later = task.on_conflict == OnConflict::RetryLater && failure.class == FailureClass::Conflict;
-        let again = if self.task_is_over_budget(place) {
-            None
-        } else if mendable && rounds < task.fix_rounds {
+        let again = if let Some(round) = self.next_round(place, &failure) {
+            let words = mending(round, task.fix_rounds);
             let round = Round { change, failure: failure.clone() };
-            let words = format!("it goes back to be mended, round {} of {}", rounds + 1, task.fix_rounds);
             Some((Again::Mend(Box::new(round)), Strategy::Mend, words))
-        } else if later && anew < ANEW {
+        } else if later && anew < ANEW && !self.task_is_over_budget(place) {
             let words = format!("it is done anew from where the branch is, {} of {ANEW}", anew + 1);
             Some((Again::Anew, Strategy::Rollback, words))
         } else {

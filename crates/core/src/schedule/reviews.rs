@@ -11,7 +11,7 @@ use crate::plan::{Land, Work};
 use crate::run::event::{Again, Comment, Event, Failure, FailureClass, ReviewVerdict, Round};
 use crate::run::{Running, TaskState};
 use crate::values::ids::TaskId;
-use crate::values::units::{Millis, Now};
+use crate::values::units::Now;
 
 impl Scheduler {
     /// Whether what a task did lands only when a person has approved it.
@@ -83,13 +83,7 @@ impl Scheduler {
         let task = self.graph.id(place as Node).clone();
         self.emit(now, Event::ReviewGiven { task, attempt, verdict });
         match again {
-            Some(again) if self.epics.of(place).is_some() => {
-                // Those of its epic that were let go on by its work wait for it again.
-                self.disembark(place);
-                let task = self.graph.id(place as Node).clone();
-                self.emit(now, Event::RetryScheduled { task, delay: Millis(0), again });
-                self.rebuild(now);
-            }
+            Some(again) if self.epics.of(place).is_some() => self.again_in_epic(now, place, again),
             Some(again) => self.at_once(now, place, again),
             None if dropped => self.drop_work(now, place),
             // An epic and a race send their work off themselves; what is stacked lands after what is below.

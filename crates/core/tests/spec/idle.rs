@@ -38,3 +38,49 @@ fn settings_of_the_cloud_are_checked_where_they_stand() {
     }
     assert!(!told.contains("sk-ant-1"), "{told}");
 }
+
+#[test]
+fn each_task_is_judged_by_its_own_agent() {
+    let mixed = "tasks:\n  - { id: far, agent: cloud, prompt: x, repository: a/b }\n  - { id: near, prompt: x, repository: a/b, pr_strategy: manual }\n";
+    let help = "(it is for agents in the cloud, and the agent of this task works on this machine; leave it, or take it out)";
+    check(
+        mixed,
+        &format!("3:29 no-effect? 'repository', 'pr_strategy' have no effect [3:46 nor has this] {help}"),
+    );
+    let for_all = "config: { repository: a/b }\ntasks:\n  - { id: far, agent: cloud, prompt: x }\n  - { id: near, prompt: x }\n";
+    check(for_all, "");
+    let race = "tasks:\n  - { id: a, prompt: x, repository: a/b, race: [claude, cloud] }\n";
+    check(race, "");
+}
+
+#[test]
+fn an_approval_of_what_does_not_land_is_told() {
+    let help = "(with `isolation: none` nothing lands; let it have a workspace (isolation: worktree), or say land: auto)";
+    check(
+        &with("land: approve\nisolation: none"),
+        &format!("4:5 no-effect? 'land: approve' has no effect on what works in place: 'a' {help}"),
+    );
+    check(
+        "config: { land: approve, isolation: none }\ntasks:\n  - { id: a, run: x }\n  - { id: b, run: x, isolation: worktree }\n  - { id: c, run: x, land: auto }\n",
+        &format!("1:11 no-effect? 'land: approve' has no effect on what works in place: 'a' {help}"),
+    );
+    check(&with("land: approve"), "");
+    check(&with("land: approve\nisolation: worktree"), "");
+}
+
+#[test]
+fn doing_anew_what_lands_as_one_is_told() {
+    let told = "(its work lands as one, and is not done anew as one; fix_rounds lets its last task mend it)";
+    let file = |scope: &str| {
+        format!(
+            "epics: [{{ id: e, isolation_scope: {scope} }}]\ntasks:\n  - {{ id: a, epic: e, run: x, on_conflict: retry-later }}\n"
+        )
+    };
+    check(
+        &file("epic"),
+        &format!(
+            "3:31 no-effect? 'on_conflict: retry-later' has no effect in an epic with one workspace: 'a' {told}"
+        ),
+    );
+    check(&file("task"), "");
+}

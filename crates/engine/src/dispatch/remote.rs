@@ -297,6 +297,7 @@ fn about(input: &Input) -> Result<Option<(TaskId, Attempt)>, String> {
         | Input::SessionStarted { task, attempt, .. }
         | Input::UsageReported { task, attempt, .. }
         | Input::WorkHandedIn { task, attempt }
+        | Input::WorkGivenBack { task, attempt }
         | Input::WorkAccepted { task, attempt }
         | Input::AttemptEnded { task, attempt, .. }
         | Input::Reported { task, attempt, .. }

@@ -16,7 +16,7 @@ use super::{Order, Query, Stop, View};
 use crate::process::transcript::Clear;
 
 /// Of what is said here.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The longest line that is read.
 const LONGEST: usize = 64 << 20;

@@ -248,6 +248,44 @@ mod tests {
         assert!(told(false).contains("`log_issue`") && !told(false).contains("`add_task`"));
     }
 
+    /// Each beginning that the template has for an agent that goes on, one below the other.
+    #[test]
+    fn b14_every_reason_to_go_on_has_words_of_its_own() {
+        let plan = plan();
+        let failure = |class: FailureClass, words: &str| Failure::new(class, words);
+        let mend = |class, words: &str| Feedback::mend(1, failure(class, words));
+        let all = [
+            ("conflict", mend(FailureClass::Conflict, "both changed f.txt")),
+            ("unverified", mend(FailureClass::Unverified, "`cargo test` failed: exit code 101")),
+            ("sent_back", mend(FailureClass::SentBack, "src/api.rs:42: use the constant")),
+            ("killed", mend(FailureClass::Killed, "it was cut short")),
+            ("set_back", Feedback { round: 0, news: News::SetBack(failure(FailureClass::Conflict, "in f.txt")) }),
+            ("answered", Feedback { round: 0, news: News::Answered("It may.".into()) }),
+            ("cut short", Feedback { round: 0, news: News::CutShort }),
+        ];
+        let told = all.iter().map(|(name, feedback)| {
+            let of = Facts::of(&plan, Isolation::Worktree);
+            let facts = Facts { feedback: Some(feedback), known: true, ..of };
+            format!("--- {name}\n{}\n", words(&plan.tasks[0], &facts, Path::new("/nowhere")).unwrap())
+        });
+        insta::assert_snapshot!("going_on", told.collect::<String>());
+    }
+
+    /// What it says of where the work is done, and what earlier tasks taught.
+    #[test]
+    fn b14_the_cloud_a_clone_and_expertise_are_told() {
+        let plan = plan();
+        let told = |agent: &str, isolation, expertise| {
+            let task = Task { agent: Some(agent.into()), ..plan.tasks[0].clone() };
+            let facts = Facts { ports: Some("20000-20009"), expertise, ..Facts::of(&plan, isolation) };
+            words(&task, &facts, Path::new("/nowhere")).unwrap()
+        };
+        insta::assert_snapshot!("cloud", told("cloud", Isolation::Worktree, ""));
+        insta::assert_snapshot!("clone", told("codex", Isolation::Clone, ""));
+        let notes = "- Tests need `make db` first (seen in 3 tasks).\n";
+        insta::assert_snapshot!("expertise", told("gemini", Isolation::Worktree, notes));
+    }
+
     #[test]
     fn b14_tools_are_offered_where_follow_ups_are_taken_or_a_task_reports() {
         let plan = plan();

@@ -60,6 +60,8 @@ impl Worker {
                     transcript.note(&format!("[conductor: {}; round {}]", failure.message, round + 1));
                     let task = &context.order.task;
                     self.notice(format!("{task} goes back to be mended: {}", failure.message));
+                    let (task, attempt) = (task.clone(), context.order.attempt);
+                    self.report(Input::WorkGivenBack { task, attempt });
                     feedback = Some(Feedback::mend(round + 1, failure));
                 }
                 other => return other,

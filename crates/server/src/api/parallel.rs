@@ -4,8 +4,8 @@ use std::ffi::OsString;
 
 use axum::response::Response;
 use conductor_core::plan::graph::{Graph, Strategy};
-use conductor_core::run::costs;
-use conductor_core::run::{Run, Status};
+use conductor_core::report::{BatchFigures, ExecutionResult};
+use conductor_core::run::Run;
 use conductor_core::schedule::{Request, Snapshot};
 use conductor_engine::records::flat::timestamp;
 use conductor_engine::runs::control::async_client;
@@ -174,26 +174,9 @@ pub(crate) fn result(feed: &Feed) -> Value {
         let batches = levels(run);
         let is_over =
             |batch: &Vec<usize>| batch.iter().all(|place| run.progress(*place).state.status().is_end());
-        let failed = run.asked().filter(|(_, _, progress)| progress.state.status() == Status::Failed);
-        let failed: Vec<Value> = failed
-            .map(|(_, task, progress)| match &progress.state {
-                conductor_core::run::TaskState::Failed(failure) => {
-                    json!({ "task_id": task.id, "error": failure.message })
-                }
-                _ => json!({ "task_id": task.id }),
-            })
-            .collect();
-        json!({
-            "total_batches": batches.len(),
-            "completed_batches": batches.iter().filter(|batch| is_over(batch)).count(),
-            "total_tasks": run.total(),
-            "completed_tasks": run.count(Status::Completed),
-            "failed_tasks": failed,
-            "batch_results": batches.iter().enumerate().filter(|(_, batch)| is_over(batch))
-                .map(|(place, batch)| batch_json(run, place, batch)).collect::<Vec<_>>(),
-            "total_duration": run.active().0 as f64 / 1_000.0,
-            "total_cost": costs::dollars(run.spent()),
-        })
+        let over = batches.iter().enumerate().filter(|(_, batch)| is_over(batch));
+        let over = over.map(|(place, batch)| batch_json(run, place, batch)).collect();
+        json!(ExecutionResult::<Value>::new(run, Some(batches.len()), over))
     })
 }
 
@@ -206,26 +189,10 @@ fn levels(run: &Run) -> Vec<Vec<usize>> {
 fn batch_json(run: &Run, place: usize, tasks: &[usize]) -> Value {
     let number = place as u32 + 1;
     let known = run.batches().iter().find(|batch| batch.number == number);
-    let count =
-        |status: Status| tasks.iter().filter(|place| run.progress(**place).state.status() == status).count();
-    let states = tasks.iter().map(|place| run.progress(*place).state.status());
-    let state = match states.clone().all(Status::is_end) {
-        true if count(Status::Completed) == tasks.len() => "completed",
-        true => "failed",
-        false if states.clone().all(|state| state == Status::Pending) => "pending",
-        false => "running",
-    };
-    let cost: Option<f64> = tasks.iter().map(|place| costs::dollars(run.progress(*place).usage)).sum();
-    json!({
-        "batch_number": number, "status": state, "task_count": tasks.len(),
-        "task_ids": tasks.iter().map(|place| &run.task(*place).0.id).collect::<Vec<_>>(),
-        "completed": count(Status::Completed),
-        "failed": tasks.iter().filter(|place| run.progress(**place).state.status() == Status::Failed)
-            .map(|place| &run.task(*place).0.id).collect::<Vec<_>>(),
-        "started_at": known.map(|batch| timestamp(batch.started.0)),
-        "duration": known.and_then(|batch| batch.result.as_ref()).map(|result| result.elapsed.0 as f64 / 1_000.0),
-        "cost": cost,
-    })
+    let elapsed = known.and_then(|batch| batch.result.as_ref()).map(|result| result.elapsed);
+    let mut value = json!(BatchFigures::new(run, number, tasks, elapsed));
+    value["started_at"] = json!(known.map(|batch| timestamp(batch.started.0)));
+    value
 }
 
 async fn cancel(app: App, asked: Asked) -> Result<Response> {
@@ -254,7 +221,8 @@ async fn all_batches(app: &App, project: &Project) -> Result<(Option<String>, Ve
     let batch = |(place, batch): (usize, Vec<u32>)| {
         let ids: Vec<&str> = batch.iter().map(|node| graph.id(*node).as_str()).collect();
         json!({ "batch_number": place + 1, "status": "pending", "task_count": ids.len(), "task_ids": ids,
-            "completed": 0, "failed": [], "started_at": null, "duration": null, "cost": null })
+            "completed": 0, "failed": [], "failed_ids": [], "left_out": [], "open": ids, "started_at": null,
+            "duration_ms": null, "duration": null, "cost_usd": null, "cost": null })
     };
     Ok((None, graph.batches().into_iter().enumerate().map(batch).collect()))
 }

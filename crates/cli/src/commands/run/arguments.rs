@@ -20,6 +20,7 @@ use crate::commands::{block_on, talk};
 use crate::error::{CliError, Exit};
 use crate::settings::diagnostics;
 use crate::settings::taskfile;
+use crate::settings::variables;
 
 /// How long an agent's question waits without a user at a terminal.
 const UNATTENDED: Millis = Millis::from_secs(10 * 60);
@@ -46,6 +47,8 @@ pub(super) struct Resolved<'a> {
     /// What of that is needed and not merged yet.
     pub(super) unmerged: Option<Unmerged>,
     pub(super) metrics_file: Option<PathBuf>,
+    /// How often coming conflicts and writes into the checkout are looked for; 0 is never.
+    pub(super) conflict_monitor: Millis,
 }
 
 impl<'a> Resolved<'a> {
@@ -55,7 +58,9 @@ impl<'a> Resolved<'a> {
         })?;
         let metrics_file = typed.metrics_file.as_deref().map(metrics::resolve).transpose()?;
         let (file, resume, done) = (typed.file.clone(), typed.resume.clone(), BTreeMap::new());
-        let mut resolved = Resolved { typed, file, resume, directory, done, unmerged: None, metrics_file };
+        let (conflict_monitor, unmerged) = (conflict_monitor(typed)?, None);
+        let mut resolved =
+            Resolved { typed, file, resume, directory, done, unmerged, metrics_file, conflict_monitor };
         resolved.settle_file();
         if typed.retry_failed && resolved.resume.is_none() {
             resolved.resume = Some(String::new());
@@ -196,6 +201,21 @@ pub(crate) fn typed(words: Vec<OsString>) -> Result<Box<args::Run>, CliError> {
             let told = told.lines().next().unwrap_or_default().trim_start_matches("error: ");
             Err(CliError::new(Exit::Usage, format!("after `--`: {told}")).help("see `conductor run --help`"))
         }
+    }
+}
+
+/// By option or variable, else by the variable's name from before.
+fn conflict_monitor(typed: &args::Run) -> Result<Millis, CliError> {
+    const USUAL: Millis = Millis::from_secs(15);
+    let [(_, before)] = variables::BEFORE;
+    match (typed.conflict_monitor, variables::standard(before)) {
+        (Some(every), _) => Ok(every),
+        (None, None) => Ok(USUAL),
+        (None, Some(value)) => args::duration(&value).map_err(|error| {
+            CliError::new(Exit::Usage, format!("{before} is '{value}': {error}")).help(
+                "its name is CONDUCTOR_CONFLICT_MONITOR by now; give it a time such as 15s, or 0 for never",
+            )
+        }),
     }
 }
 

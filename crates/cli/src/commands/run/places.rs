@@ -1,5 +1,6 @@
 //! Where a run's tasks are to work, and what else it needs of the world.
 
+use std::collections::HashSet;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use conductor_core::plan::{Isolation, Plan, Task, Work};
 use conductor_core::run::Run;
 use conductor_core::run::event::Options;
-use conductor_core::values::ids::RunId;
+use conductor_core::values::ids::{RunId, TaskId};
 use conductor_core::values::units::Millis;
 use conductor_engine::git::workspaces::{Layout, RunPlace, Workspaces};
 use conductor_engine::git::{Baseline, GitError, Repository};
@@ -32,7 +33,7 @@ pub(super) fn world(
     ours: Vec<PathBuf>,
 ) -> World {
     let output = options.output.as_ref().map_or_else(|| claim.directory().to_owned(), PathBuf::from);
-    let every = args.typed.conflict_monitor;
+    let every = args.conflict_monitor;
     let conflict_monitor = (every > Millis(0)).then_some(Duration::from_millis(every.0));
     let reaper = super::super::reaper::command(&claim);
     let (examiner, workers) = (None, None);
@@ -51,6 +52,7 @@ pub(super) fn repository(
         return Err(race_in_place(task));
     }
     if !is_wanted(plan, options.isolation) {
+        tell_unreviewed(plan, options, Isolation::None);
         return Ok(None);
     }
     let found = match Repository::of(directory) {
@@ -67,7 +69,9 @@ pub(super) fn repository(
             None
         }
     };
-    options.isolation.get_or_insert(if found.is_some() { Isolation::Worktree } else { Isolation::None });
+    let here = if found.is_some() { Isolation::Worktree } else { Isolation::None };
+    tell_unreviewed(plan, options, here);
+    options.isolation.get_or_insert(here);
     match racing_in_place(plan, options.isolation) {
         Some(task) => Err(race_in_place(task)),
         None => Ok(found),
@@ -82,13 +86,39 @@ pub(super) fn foresee(
     directory: &Path,
 ) -> Result<Option<Repository>, CliError> {
     if !is_wanted(plan, options.isolation) {
+        tell_unreviewed(plan, options, Isolation::None);
         return Ok(None);
     }
-    match Repository::of(directory) {
-        Ok(repository) => check_writable(&repository).map(|()| Some(repository)),
-        Err(GitError::Unborn(_)) if args.typed.first_commit || is_attended() => Ok(None),
-        Err(error) => outside(plan, options.isolation, directory, error).map(|()| None),
-    }
+    let (here, found) = match Repository::of(directory) {
+        Ok(repository) => {
+            check_writable(&repository)?;
+            (Isolation::Worktree, Some(repository))
+        }
+        Err(GitError::Unborn(_)) if args.typed.first_commit || is_attended() => (Isolation::Worktree, None),
+        Err(error) => {
+            outside(plan, options.isolation, directory, error)?;
+            (Isolation::None, None)
+        }
+    };
+    tell_unreviewed(plan, options, here);
+    Ok(found)
+}
+
+/// What is changed in place does not land, so it waits for no approval. What a file itself says of that is told where the
+/// file is read; here it is what flags, variables and the folder add.
+fn tell_unreviewed(plan: &Plan, options: &Options, here: Isolation) {
+    let told: HashSet<&TaskId> = plan.unreviewed(plan.isolation, None).collect();
+    let all = plan.unreviewed(options.isolation.or(Some(here)), options.land);
+    let names: Vec<&str> = all.filter(|task| !told.contains(task)).map(TaskId::as_str).collect();
+    let Some((first, others)) = names.split_first() else { return };
+    let who = match others.len() {
+        0 => format!("'{first}'"),
+        more => format!("'{first}' and {more} more"),
+    };
+    talk(format!(
+        "land: approve has no effect on what works in place ({who}): the files here are changed at once; \
+         in a git checkout, with isolation: worktree, the work waits for you"
+    ));
 }
 
 /// Worktrees and branches are made in it, so a read-only one is refused before anything starts.

@@ -11,6 +11,7 @@ use conductor_engine::host::home::Home;
 
 use super::super::talk;
 use super::arguments::Resolved;
+use super::pipeline;
 use crate::error::{CliError, Exit};
 
 /// Where a run writes itself, or what it was given: its task file, its files and state, and wherever what it says was sent.
@@ -26,16 +27,11 @@ pub(super) fn ours(
     let roots = repository.map(|repository| repository.root.as_path()).into_iter().chain([directory]);
     let flow = roots.map(|root| root.join(conductor_core::plan::groups::ROOT));
     let metrics = args.metrics_file.iter().flat_map(|path| [path.clone(), access::unfinished(path)]);
-    let all = output.chain(Home::root_of_environment().ok()).chain(flow).chain(redirected()).chain(metrics);
+    let all =
+        output.chain(Home::root_of_environment().ok()).chain(flow).chain(pipeline::files()).chain(metrics);
     // What tasks come from can be another program as well, and then there is no such file.
     let all = all.chain([directory.join(source)].into_iter().filter(|path| path.is_file()));
     all.map(|path| path.canonicalize().or_else(|_| std::path::absolute(&path)).unwrap_or(path)).collect()
-}
-
-/// Files that standard output and standard error were sent to.
-fn redirected() -> impl Iterator<Item = PathBuf> {
-    let named = |number: u8| std::fs::read_link(format!("/proc/self/fd/{number}")).ok();
-    [1, 2].into_iter().filter_map(named).filter(|path| path.is_file())
 }
 
 /// What to include, where the user wants that; else a notice says once that there are uncommitted files.

@@ -120,7 +120,7 @@ pub(super) struct Session {
 impl Session {
     pub(super) fn begin(round: &Round, world: &World, place: &Place, file: &Path) -> Session {
         let (file, slots) = (file.display().to_string(), round.slots.to_string());
-        let mut args = vec!["run", &file, "-p", &slots, "--lookout", "300ms"];
+        let mut args = vec!["run", &file, "-p", &slots, "--conflict-monitor", "300ms"];
         if round.home {
             args.extend(["--merge", "branch"]);
         }

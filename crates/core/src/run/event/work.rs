@@ -75,12 +75,16 @@ pub struct Standing {
 /// What came of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchResult {
+    /// Before epics were counted apart, what waited to land with its epic was counted here, too.
     pub completed: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<TaskId>,
     /// Skipped or cancelled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<TaskId>,
+    /// Done, and still to land together with their epic.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unlanded: Vec<TaskId>,
     pub elapsed: Millis,
     #[serde(default, skip_serializing_if = "Usage::is_nothing")]
     pub usage: Usage,

@@ -2,6 +2,9 @@
 
 use super::*;
 use crate::plan::{Epic, EpicLanding, OnConflict, Preparation, Scope};
+use crate::report::SummaryFile;
+use crate::values::ids::RunId;
+use serde_json::json;
 
 #[test]
 fn done_means_landed_and_who_comes_later_takes_the_next_train() {
@@ -281,4 +284,94 @@ fn a_task_of_an_epic_that_is_done_again_lands_after_those_that_were_sent() {
     assert!(matches!(&s.actions[..], [Action::Integrate { .. }]), "{:?}", s.actions);
     assert_eq!(s.merged("b", ""), "merging b");
     assert_eq!(s.moved("b", true), "done b, finished (Completed)");
+}
+
+/// An epic whose last task may mend it once or twice.
+fn mendable_epic(rounds: u32) -> Plan {
+    let mut plan = epics(plan("a; b <- a; y <- a"), "e: a b");
+    plan.tasks[1].fix_rounds = rounds;
+    plan
+}
+
+#[test]
+fn an_epic_that_does_not_fit_goes_back_to_its_last_task() {
+    let (mut s, _) = Script::start(mendable_epic(2), queue(4));
+    assert_eq!((s.left("a"), s.left("b")), ("start b".to_owned(), String::new()));
+    assert_eq!(s.merged("", "b"), "unmerged b, mend b", "what a did is kept, and y waits for it");
+    assert_eq!(s.wait(0), "start b#2");
+    let Some(Action::Start { start_from: Some(start_from), .. }) = s.actions.pop() else { panic!() };
+    let (number, round) = start_from.round.unwrap();
+    assert_eq!((number, round.change.commit.as_str()), (1, "b"));
+    assert_eq!(start_from.onto.as_deref(), Some("a"), "on top of what the others did");
+    let (mut s, told) = s.crash(queue(4));
+    assert_eq!(told, "interrupted b, start b#3", "a round survives a crash");
+    s.left_as("b", "b2");
+    let cars = |s: &Script| match &s.actions[..] {
+        [Action::Integrate { cars }] => (cars[0].change.commit.clone(), cars[0].others.clone()),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(cars(&s), ("b2".to_owned(), vec![id("a")]), "they land together all the same");
+    assert_eq!(s.merged("", "b"), "unmerged b, mend b");
+    s.wait(0);
+    s.left("b");
+    let failed = "unmerged a, failed a (Conflict), skip y (by a), unmerged b, failed b (Conflict), finished (Failed)";
+    assert_eq!(s.merged("", "b"), failed, "its rounds are used up");
+}
+
+#[test]
+fn a_mended_epic_lands_as_one_and_a_side_wins_only_after_its_rounds() {
+    let mut plan = mendable_epic(1);
+    plan.tasks[1].on_conflict = OnConflict::Ours;
+    let (mut s, _) = Script::start(plan, queue(4));
+    s.left("a");
+    s.left("b");
+    let favour = |s: &Script| match &s.actions[..] {
+        [Action::Integrate { cars }] => cars[0].favour,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(favour(&s), None);
+    s.merged("", "b");
+    s.wait(0);
+    s.left("b");
+    assert_eq!(favour(&s), Some(Side::Ours));
+    assert_eq!(s.merged("b", ""), "merging a, merging b");
+    assert_eq!(s.moved("b", true), "done a, done b, start y");
+}
+
+/// It has begun on the commit that does not fit, so what it leaves holds all of the epic's work.
+#[test]
+fn what_was_opened_again_while_its_epic_landed_is_the_last_one() {
+    let mut plan = epics(plan("a; b; c"), "e: a b c");
+    plan.tasks.iter_mut().for_each(|task| task.fix_rounds = 1);
+    let (mut s, _) = Script::start(plan, queue(4));
+    s.left("a");
+    s.left("b");
+    assert_eq!(s.fail("c"), "failed c (Exit)");
+    assert_eq!(s.ask(Request::Retry(id("c"))), "reopen c, start c#2");
+    assert_eq!(s.merged("", "b"), "", "c goes on from what b left");
+    assert_eq!(s.left("c"), "");
+    let [Action::Integrate { cars }] = &s.actions[..] else { panic!("{:?}", s.actions) };
+    assert_eq!((cars[0].task.as_str(), cars[0].others.as_slice()), ("c", &[id("a"), id("b")][..]));
+    assert_eq!(s.merged("", "c"), "unmerged c, mend c");
+}
+
+#[test]
+fn a_batch_counts_what_only_lands_with_its_epic_apart() {
+    let batches = Options { strategy: Strategy::Batch, ..queue(4) };
+    let (mut s, told) = Script::start(epics(plan("a; x; b <- a"), "e: a b"), batches);
+    assert_eq!(told, "start a, start x");
+    s.left("a");
+    assert_eq!(s.ok("x"), "done x, start b");
+    let result = |s: &Script, number: usize| s.scheduler.run().batches()[number].result.clone();
+    let first = result(&s, 0).unwrap();
+    assert_eq!((first.completed, first.unlanded), (1, vec![id("a")]), "a has not landed");
+    s.left("b");
+    assert_eq!(result(&s, 1).map(|second| (second.completed, second.unlanded)), Some((0, vec![id("b")])));
+    s.merged("b", "");
+    assert_eq!(s.moved("b", true), "done a, done b, finished (Completed)");
+    let run = RunId::parse("k3v9wq2t").unwrap();
+    let summary = SummaryFile::new(&run, s.scheduler.run(), s.scheduler.graph(), None);
+    let results = serde_json::to_value(summary).unwrap()["batch_results"].clone();
+    let counts = [0, 1].map(|number: usize| (results[number]["completed"].clone(), results[number]["open"].clone()));
+    assert_eq!(counts, [(json!(2), json!([])), (json!(1), json!([]))], "now it has");
 }

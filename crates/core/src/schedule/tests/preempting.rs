@@ -74,6 +74,9 @@ fn commands_equals_and_handed_in_work_are_not_stopped() {
     let mut s = begin(&|_| {});
     s.handed_in("busy");
     assert_eq!(s.ok("gate"), "done gate, start late", "its work is being checked");
+    let attempt = s.attempt_of("busy");
+    let given_back = Input::WorkGivenBack { task: id("busy"), attempt };
+    assert_eq!(s.input(given_back), "stop busy (Preempted)", "its agent works on it again");
     let mut s = begin(&|plan| plan.tasks.iter_mut().for_each(|task| task.preempt = false));
     assert_eq!(s.ok("gate"), "done gate, start late", "only where it is wanted");
 }

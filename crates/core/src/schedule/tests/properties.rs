@@ -133,6 +133,9 @@ impl Checked {
             Event::ReviewGiven { verdict: ReviewVerdict::Approved { commit }, .. } => {
                 self.approved.insert(commit.clone());
             }
+            Event::ReviewGiven { verdict: ReviewVerdict::Edited { change }, .. } => {
+                self.approved.insert(change.commit.clone());
+            }
             Event::MergeIntended { task, to, .. } => {
                 let run = self.script.scheduler.run();
                 let (planned, _) = run.task(run.place(task).unwrap());
@@ -417,6 +420,10 @@ impl Checked {
                 let question = Question { tool: "Bash".into(), what: "deploy".into(), why: String::new() };
                 self.report(0, Outcome::Asked(Box::new(question)), whom.is_multiple_of(5));
             }
+            (5, Some((task, attempt))) if self.handed_in.contains(&(task.clone(), attempt)) => {
+                self.handed_in.remove(&(task.clone(), attempt));
+                self.input(Input::WorkGivenBack { task, attempt });
+            }
             (5, Some((task, attempt))) if whom.is_multiple_of(2) => {
                 self.handed_in.insert((task.clone(), attempt));
                 self.input(Input::WorkHandedIn { task, attempt });
@@ -462,19 +469,25 @@ impl Checked {
         let run = self.script.scheduler.run();
         let mut waiting = run.tasks().filter(|(_, p)| matches!(p.state, TaskState::InReview { .. }));
         let (task, progress) = waiting.next()?;
-        let commit = progress.state.landing().unwrap().change.commit.clone();
-        let verdict = match how % 4 {
+        let change = &progress.state.landing().unwrap().change;
+        let commit = change.commit.clone();
+        let verdict = match how % 5 {
             0 => ReviewVerdict::Approved { commit },
             1 => ReviewVerdict::Approved { commit: "another".into() },
             2 => ReviewVerdict::SentBack { comments: vec![Comment::parse("not like this", |_| false)] },
+            3 => {
+                let change = Change { commit: format!("{commit}-edited"), ..change.clone() };
+                ReviewVerdict::Edited { change: Box::new(change) }
+            }
             _ => ReviewVerdict::Dropped,
         };
-        Some((Request::Review { task: task.id.clone(), verdict }, how % 4 == 1))
+        Some((Request::Review { task: task.id.clone(), verdict }, how % 5 == 1))
     }
 
     /// A run that was left for its reviews is taken up again when one was given.
     fn review_left(&mut self) {
-        let (request, _) = self.verdict(0).unwrap();
+        let approved_or_edited = if self.script.log.len().is_multiple_of(2) { 0 } else { 3 };
+        let (request, _) = self.verdict(approved_or_edited).unwrap();
         self.ask_left(request);
     }
 

@@ -50,6 +50,7 @@ impl Redactor {
             | Input::ProviderParked { .. }
             | Input::UsageReported { .. }
             | Input::WorkHandedIn { .. }
+            | Input::WorkGivenBack { .. }
             | Input::WorkAccepted { .. }
             | Input::MergesPutOff
             | Input::BranchMoved { .. }
