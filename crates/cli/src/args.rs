@@ -227,10 +227,7 @@ fn dollars(text: &str) -> Result<f64, String> {
 
 /// By name or by number, as in a task file.
 fn priority(text: &str) -> Result<Priority, String> {
-    let named = Priority::NAMES.iter().position(|name| name.eq_ignore_ascii_case(text));
-    let place = named.or_else(|| text.parse().ok().filter(|number| *number < Priority::NAMES.len()));
-    let place = place.and_then(|place| u8::try_from(place).ok());
-    place.map(Priority).ok_or_else(|| format!("expected one of {}, or 0 to 4", Priority::NAMES.join(", ")))
+    Priority::named(text).ok_or_else(|| format!("expected one of {}, or 0 to 4", Priority::NAMES.join(", ")))
 }
 
 fn repository(text: &str) -> Result<String, String> {

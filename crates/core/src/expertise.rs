@@ -29,5 +29,7 @@ pub use pruning::{UNUSED_DAYS, Verdict, verdict};
 pub use reading::{claims, question};
 pub use rendering::{MOST_TOKENS, domain_page, section, tokens};
 pub use sharing::{SharedItem, read_shared, write_shared};
-pub use statistics::{Arm, Comparison, Interval, Measure, Observation, compare, difference, hurts};
+pub use statistics::{
+    Arm, Comparison, Interval, Measure, Observation, Spread, compare, compare_arms, difference, hurts,
+};
 pub use trial::{Fate, HOLD_OUT_PERCENT, fate, is_held_out};

@@ -3,6 +3,7 @@
 //! It rests on supposed durations, and says of each what that supposition rests on. Costs are known from former runs or
 //! not at all.
 
+mod evidence;
 mod history;
 pub mod rehearse;
 mod time_left;
@@ -17,6 +18,7 @@ use crate::schedule::lonely;
 use crate::values::ids::TaskId;
 use crate::values::units::{Millis, Usd};
 
+pub use evidence::{Evidence, ModelOf, TimesOf, Touched};
 use history::median;
 pub use history::{Basis, Estimate, History, Past, estimate, foretold, teach};
 pub use time_left::{Pace, TimeLeft, time_left};

@@ -7,6 +7,7 @@
 mod course;
 mod error;
 mod following;
+mod gathering;
 mod place;
 mod projecting;
 mod selecting;
@@ -19,6 +20,7 @@ mod versions;
 
 pub use error::ExpertiseError;
 pub use following::{Keeper, News};
+pub use gathering::{Wanted, gather, teach};
 pub use place::{Project, SHARED_FILE};
 pub use projecting::{ByAgent, Outcome};
 pub use selecting::{Selection, need_of};

@@ -3,7 +3,6 @@
 pub mod beads;
 pub mod flat;
 pub mod groups;
-pub mod history;
 pub mod imports;
 pub mod landed;
 pub mod ledger;

@@ -12,6 +12,7 @@ mod data;
 mod feed;
 #[doc(hidden)]
 pub mod frames;
+pub mod inline;
 mod keys;
 mod outside;
 mod remembered;

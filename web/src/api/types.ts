@@ -501,14 +501,35 @@ export interface ExpertiseAnswer {
   schema: "conductor.expertise/1";
 }
 
+export interface ExpertiseEvidenceAnswer {
+  times: Record<string, unknown>[];
+  models: Record<string, unknown>[];
+  advice: Record<string, unknown>[];
+  together: Record<string, unknown>[];
+  touched: Record<string, unknown>[];
+  schema: "conductor.expertise-evidence/1";
+}
+
 export interface ExpertiseHistoryAnswer {
   item: string;
   versions: Record<string, unknown>[];
   schema: "conductor.expertise-history/1";
 }
 
+export interface ExpertiseImportedAnswer {
+  items: number;
+  changed: number;
+  schema: "conductor.expertise-imported/1";
+}
+
 export interface ExpertiseItemAnswer {
   schema: "conductor.expertise-item/1";
+}
+
+export interface ExpertiseLearnedAnswer {
+  items: string[];
+  dropped: string[];
+  schema: "conductor.expertise-learned/1";
 }
 
 export interface ExpertiseResumedAnswer {
@@ -1006,6 +1027,7 @@ export interface Answers {
   "GET /api/projects/{project}/doctor": DoctorAnswer;
   "GET /api/projects/{project}/epics": EpicsAnswer;
   "GET /api/projects/{project}/expertise": ExpertiseAnswer;
+  "GET /api/projects/{project}/expertise-evidence": ExpertiseEvidenceAnswer;
   "GET /api/projects/{project}/expertise-stats": ExpertiseStatsAnswer;
   "GET /api/projects/{project}/expertise/{item}": ExpertiseItemAnswer;
   "GET /api/projects/{project}/expertise/{item}/history": ExpertiseHistoryAnswer;
@@ -1069,7 +1091,9 @@ export interface Answers {
   "POST /api/projects/{project}/checkpoints/{name}/rollback": CheckpointRollbackAnswer;
   "POST /api/projects/{project}/epics": EditedAnswer;
   "POST /api/projects/{project}/expertise": ExpertiseItemAnswer;
+  "POST /api/projects/{project}/expertise-import": ExpertiseImportedAnswer;
   "POST /api/projects/{project}/expertise-improve": ExpertiseValidatedAnswer;
+  "POST /api/projects/{project}/expertise-learn": ExpertiseLearnedAnswer;
   "POST /api/projects/{project}/expertise-resume": ExpertiseResumedAnswer;
   "POST /api/projects/{project}/expertise-validate": ExpertiseValidatedAnswer;
   "POST /api/projects/{project}/expertise/{item}/restore": ExpertiseItemAnswer;

@@ -1,10 +1,15 @@
 //! What expertise costs: the choice of items for a task, and the rules by which an attempt teaches.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conductor_core::expertise::{
-    Attempted, Draft, Item, ItemId, Kind, Mended, Need, Ran, Source, Trouble, lessons, words_of,
+    Attempted, Draft, Item, ItemId, Kind, Lesson, Mended, Need, Ran, Source, Trouble, lessons, words_of,
 };
+use conductor_core::plan::{Plan, Task, Work};
+use conductor_core::run::event::{AgentChoice, Event, Record};
+use conductor_core::values::ids::{Attempt, RunId, TaskId};
+use conductor_core::values::units::{Tick, Timestamp};
 use conductor_engine::expertise::{Expertise, Project};
 
 use super::report::Goal;
@@ -17,14 +22,16 @@ const TURNS: usize = 200;
 pub(super) struct Figures {
     /// The median of many.
     selection: Duration,
+    /// The rules alone, and what they found taken into the store.
     learning: Duration,
+    keeping: Duration,
 }
 
 pub(super) fn measure(scratch: &mut Scratch) -> Result<Figures> {
     eprintln!("measuring expertise: {ITEMS} items");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let folder = scratch.directory()?;
-    let selection = runtime.block_on(async {
+    let (selection, keeping) = runtime.block_on(async {
         let project = Project { key: folder.join("project"), root: folder.join("project") };
         let store = Expertise::open(&folder, project).await?;
         store.put_many(&(0..ITEMS).map(item).collect::<Vec<_>>()).await?;
@@ -38,9 +45,49 @@ pub(super) fn measure(scratch: &mut Scratch) -> Result<Figures> {
                 return Err("nothing was chosen".into());
             }
         }
-        Ok::<_, Box<dyn std::error::Error>>(median(times))
+        let mut kept = Vec::new();
+        for turn in 0..TURNS {
+            let (run, log) = (RunId::parse(&format!("r{turn}")).ok_or("no name of a run")?, log(turn));
+            let begun = Instant::now();
+            store.take_log(&run, &log).await?;
+            kept.push(begun.elapsed());
+        }
+        Ok::<_, Box<dyn std::error::Error>>((median(times), median(kept)))
     })?;
-    Ok(Figures { selection, learning: learning() })
+    Ok(Figures { selection, learning: learning(), keeping })
+}
+
+/// The log of a run with one task, which was given an item, taught three and landed.
+fn log(turn: usize) -> Vec<Record> {
+    let Ok(id) = TaskId::parse("t") else { return Vec::new() };
+    let plan = Plan { tasks: vec![Task::new(id.clone(), Work::Prompt("Fix it".into()))], ..Plan::default() };
+    let choice = AgentChoice { agent: "claude".into(), model: None, why: String::new() };
+    let attempt = Attempt(1);
+    let given = vec![item(turn).id];
+    let lesson = |number: usize| Lesson {
+        key: format!("{turn} {number}"),
+        draft: item(ITEMS + turn * 3 + number).draft,
+        source: Source::Rule,
+        commit: Some("c".into()),
+        quote: None,
+        once_landed: number == 0,
+    };
+    let events = vec![
+        Event::RunCreated { plan: Arc::new(plan) },
+        Event::AttemptStarted {
+            task: id.clone(),
+            attempt,
+            executor: 1,
+            choice: Some(Box::new(choice)),
+            on: Default::default(),
+        },
+        Event::ExpertiseUsed { task: id.clone(), attempt, given, withheld: Vec::new(), held_out: false },
+        Event::ExpertiseLearned { task: id.clone(), attempt, lessons: (0..3).map(lesson).collect() },
+        Event::TaskCompleted { task: id, commit: None },
+    ];
+    let record =
+        |(seq, event)| Record { seq: seq as u64 + 1, at: Timestamp(turn as i64), tick: Tick(0), event };
+    events.into_iter().enumerate().map(record).collect()
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {
@@ -103,5 +150,6 @@ pub(super) fn goals(figures: &Figures) -> Vec<Goal> {
     vec![
         goal("choosing a task's items among 10,000", 2, figures.selection),
         goal("the rules by which an attempt teaches", 5, figures.learning),
+        goal("what an attempt taught, taken in beside 10,000 items", 5, figures.keeping),
     ]
 }

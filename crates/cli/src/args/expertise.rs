@@ -34,6 +34,8 @@ pub(crate) enum Expertise {
     Learn(ExpertiseLearn),
     /// Compare tasks with items to tasks without, and show how agents and models did
     Stats(ExpertiseWhole),
+    /// Show what estimates, the choice of models and the overlap of tasks rest on
+    Evidence(ExpertiseEvidence),
     /// Give items again after expertise was paused, and measure anew
     Resume(ExpertiseWhole),
     /// Write the items as a file to share
@@ -198,6 +200,16 @@ pub(crate) struct ExpertiseWhole {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ExpertiseEvidence {
+    /// Show which files the tasks of this task file changed, and go by its rules about models (default: the one found here)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ExpertiseExport {
     /// Write it to this file (default: standard output)
     #[arg(short, long, value_name = "FILE", conflicts_with = "share")]
@@ -209,7 +221,7 @@ pub(crate) struct ExpertiseExport {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExpertiseImport {
-    /// Take the items of this file in: all of them, or none if one is bad
+    /// Take the items of this file in: all of them, or none if one is bad (-: standard input)
     pub(crate) file: PathBuf,
     /// Print the result as JSON
     #[arg(long)]

@@ -1,8 +1,11 @@
 //! `conductor expertise`: what this project has taught, shown and edited.
 
 mod changing;
+mod evidence;
 mod learning;
 mod showing;
+
+pub(crate) use learning::{Reading, read_all};
 
 use std::path::PathBuf;
 
@@ -21,6 +24,7 @@ pub(crate) fn run(args: &args::Expertise) -> Result<Exit, CliError> {
             E::Show(args) => showing::show(args).await,
             E::History(args) => showing::history(args).await,
             E::Stats(args) => showing::stats(args).await,
+            E::Evidence(args) => evidence::evidence(args).await,
             E::Add(args) => changing::add(args).await,
             E::Edit(args) => changing::edit(args).await,
             E::Retire(args) => changing::retire(args).await,

@@ -19,12 +19,11 @@ use conductor_engine::agents;
 use conductor_engine::agents::skills::{self, Applied, Skill};
 use conductor_engine::agents::subagents;
 use conductor_engine::dispatch::{Query, View};
-use conductor_engine::expertise::{Expertise, Project, Selection, need_of};
+use conductor_engine::expertise::{Expertise, Project, Selection, Wanted, gather, need_of};
 use conductor_engine::git::merge::short;
 use conductor_engine::git::workspaces::RunRefs;
 use conductor_engine::git::{GitError, Repository};
 use conductor_engine::host::home::Home;
-use conductor_engine::records::history;
 use conductor_engine::runs::control::{self, ControlError};
 use conductor_engine::stores::{self, EarlierRuns, StoredRun};
 use conductor_engine::worker::prompt::{self, Facts, Offered};
@@ -137,9 +136,10 @@ async fn samples(directory: &Path, plan: &Plan) -> Result<Vec<Sample>, CliError>
     let home = Home::open()?;
     let store = briefly(|| stores::open_to_look(&home)).await?;
     let mut earlier = EarlierRuns::of(&*store);
-    let samples = history::samples(&mut earlier, directory, plan).await?;
+    let wanted = Wanted { times: false, files: false, ..Wanted::by(plan, false) };
+    let evidence = gather(&mut earlier, (directory, ""), wanted).await?;
     earlier.notice().into_iter().for_each(talk);
-    Ok(samples)
+    Ok(evidence.samples())
 }
 
 async fn of_run(args: &Explain) -> Result<Subject, CliError> {

@@ -11,9 +11,9 @@ use conductor_core::run::costs;
 use conductor_core::run::event::{Options, Usage};
 use conductor_core::values::counted::counted;
 use conductor_core::values::units::Usd;
+use conductor_engine::expertise::{Wanted, gather};
 use conductor_engine::git::{GitError, Repository};
 use conductor_engine::host::home::Home;
-use conductor_engine::records::history;
 use conductor_engine::stores::{self, EarlierRuns};
 use serde_json::{Value, json};
 
@@ -49,14 +49,16 @@ async fn remember(file: &Path, plan: &mut Plan) -> Result<History, CliError> {
     let store = briefly(|| stores::open_to_look(&home)).await?;
     let source = full_name(&directory, file);
     let mut earlier = EarlierRuns::of(&*store);
-    match Repository::common_of(&directory) {
-        Ok(_) => history::learn(&mut earlier, &source, plan).await?,
-        Err(GitError::NotOne(_)) => {}
+    let files = match Repository::common_of(&directory) {
+        Ok(_) => true,
+        Err(GitError::NotOne(_)) => false,
         Err(error) => return Err(error.into()),
-    }
-    let past = history::past(&mut earlier, &directory, &source).await?;
+    };
+    let wanted = Wanted { times: true, models: false, files };
+    let evidence = gather(&mut earlier, (directory.as_path(), source.as_str()), wanted).await?;
+    evidence.teach_files(plan);
     earlier.notice().into_iter().for_each(talk);
-    Ok(past)
+    Ok(evidence.into_history())
 }
 
 /// As `run` would have them.

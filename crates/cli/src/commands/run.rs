@@ -431,6 +431,11 @@ async fn carry_out(
     audience.leave();
     let exit = issues::finish(closer, &id, exit(run, ledger, signalled.received()));
     note_exit(&state, exit);
+    // A run that was stopped is to end now, and one that is thrown away teaches nothing. From here on it is not ours.
+    let learns = signalled.received().is_none() && !gone;
+    let reading = learns.then(|| super::expertise::Reading::after(&id, run)).flatten();
+    drop(concluded);
+    super::expertise::read_all(reading).await;
     Ok(exit)
 }
 

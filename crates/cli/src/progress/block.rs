@@ -1,17 +1,19 @@
 //! The block below the lines: a bar, those at work, what needs a person, what is left and what it cost. Knows no terminal:
-//! it is given room and gives lines that fit.
+//! it is given room and gives lines that fit, drawn with the tones, glyphs and widths of the full-screen view.
 
 use conductor_core::forecast::TimeLeft;
 use conductor_core::run::costs;
 use conductor_core::run::event::Usage;
 use conductor_core::values::counted::counted;
 use conductor_core::values::units::{Millis, Usd};
+use conductor_tui::inline::{self, Glyphs, Line, State, Tone, clock, cut, width_of};
 
 use super::terminal::Size;
-use crate::output::style::{BOLD, DIM, GREEN, PLAIN, RED, YELLOW, painted};
-use crate::output::width::{cut, width_of};
 
-const LOUD: &str = "\x1b[1;33m";
+const GOOD: Tone = Tone::State(State::Completed);
+const BAD: Tone = Tone::State(State::Failed);
+const LEFT_OUT: Tone = Tone::State(State::Skipped);
+const LOUD: Tone = Tone::State(State::NeedsYou);
 
 /// How many of those at work are shown.
 pub(super) const ROWS: usize = 8;
@@ -62,8 +64,7 @@ pub(super) struct Row {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Manner {
     pub(super) colored: bool,
-    /// Whether the terminal knows more than ASCII.
-    pub(super) unicode: bool,
+    pub(super) glyphs: Glyphs,
 }
 
 /// Every line with its width, all narrower than the terminal and no more than half as many as it has rows.
@@ -78,7 +79,7 @@ pub(super) fn lines(picture: &Picture, size: Size, manner: Manner) -> Vec<(Strin
         .chain(rows(picture, left.min(ROWS + 1), width, manner))
         .chain(calls)
         .chain(foot);
-    all.map(|line| line.fitted(width, manner)).collect()
+    inline::drawn(&all.collect::<Vec<_>>(), width, manner.glyphs, manner.colored)
 }
 
 /// The bar, the counts and the clock; what does not fit goes, the least important first.
@@ -86,20 +87,20 @@ fn head(picture: &Picture, width: usize, manner: Manner) -> Line {
     let done = picture.completed + picture.failed + picture.left_out;
     let working = picture.running.saturating_sub(picture.landing);
     let counts = [
-        (BOLD, done, format!("{done}/{}", picture.total)),
-        (RED, picture.failed, format!("{} failed", picture.failed)),
-        (PLAIN, working, format!("{working} running")),
-        (PLAIN, picture.landing, format!("{} landing", picture.landing)),
-        (DIM, picture.waiting, format!("{} waiting", picture.waiting)),
-        (YELLOW, picture.left_out, format!("{} skipped", picture.left_out)),
-        (DIM, 1, clock(picture.elapsed)),
+        (Tone::Strong, done, format!("{done}/{}", picture.total)),
+        (BAD, picture.failed, format!("{} failed", picture.failed)),
+        (Tone::Plain, working, format!("{working} running")),
+        (Tone::Plain, picture.landing, format!("{} landing", picture.landing)),
+        (Tone::Dim, picture.waiting, format!("{} waiting", picture.waiting)),
+        (LEFT_OUT, picture.left_out, format!("{} skipped", picture.left_out)),
+        (Tone::Dim, 1, clock(picture.elapsed)),
     ];
     let mut text = Line::default();
-    for (at, (style, count, words)) in counts.into_iter().enumerate() {
+    for (at, (tone, count, words)) in counts.into_iter().enumerate() {
         let gap = if at == 0 { 0 } else { 2 };
         if (at == 0 || count > 0) && text.width() + gap + words.len() <= width {
-            text.add(PLAIN, &"  "[..gap]);
-            text.add(style, words);
+            text.add(Tone::Plain, &"  "[..gap]);
+            text.add(tone, words);
         }
     }
     let room = width.saturating_sub(text.width() + 2).min(WIDEST_BAR);
@@ -107,8 +108,8 @@ fn head(picture: &Picture, width: usize, manner: Manner) -> Line {
         return text;
     }
     let mut line = bar(picture, room, manner);
-    line.add(PLAIN, "  ");
-    line.0.extend(text.0);
+    line.add(Tone::Plain, "  ");
+    line.append(text);
     line
 }
 
@@ -121,14 +122,11 @@ fn bar(picture: &Picture, cells: usize, manner: Manner) -> Line {
         _ => (share(picture.completed + picture.failed) - good).max(1).min(cells - good),
     };
     let other = ended.saturating_sub(good + bad);
-    let [full, wrong, out, open] =
-        if manner.unicode { ["━", "━", "━", "─"] } else { ["#", "!", "=", "."] };
-    let mut line = Line::default();
-    line.add(GREEN, full.repeat(good));
-    line.add(RED, wrong.repeat(bad));
-    line.add(YELLOW, out.repeat(other));
-    line.add(DIM, open.repeat(cells - good - bad - other));
-    line
+    let either = |unicode, ascii| manner.glyphs.either(unicode, ascii);
+    Line::of(GOOD, either("━", "#").repeat(good))
+        .and(BAD, either("━", "!").repeat(bad))
+        .and(LEFT_OUT, either("━", "=").repeat(other))
+        .and(Tone::Dim, either("─", ".").repeat(cells - good - bad - other))
 }
 
 /// A line for each that is at work; where there are more than fit, the last line says how many.
@@ -142,18 +140,18 @@ fn rows(picture: &Picture, room: usize, width: usize, manner: Manner) -> Vec<Lin
     let more = all - rows.len();
     if more > 0 && room > 0 {
         let rest = if rows.is_empty() { "at work" } else { "more at work" };
-        lines.push(Line::of(DIM, format!("  {} {more} {rest}", ellipsis(manner))));
+        lines.push(Line::of(Tone::Dim, format!("  {} {more} {rest}", manner.glyphs.ellipsis())));
     }
     lines
 }
 
 fn at_work(row: &Row, id: usize, width: usize, manner: Manner) -> Line {
-    let mut line = Line::of(PLAIN, format!("  {} ", padded(&row.task, id, manner)));
-    line.add(DIM, format!("{:>6}", clock(row.elapsed)));
-    line.add(DIM, format!(" {:<9}", row.phase));
+    let mut line = Line::of(Tone::Plain, format!("  {} ", padded(&row.task, id, manner)));
+    line.add(Tone::Dim, format!("{:>6}", clock(row.elapsed)));
+    line.add(Tone::Dim, format!(" {:<9}", row.phase));
     // A few letters of what it says are worse than none.
     if width > line.width() + 10 && !row.said.is_empty() {
-        line.add(PLAIN, format!(" {}", row.said));
+        line.add(Tone::Plain, format!(" {}", row.said));
     }
     line
 }
@@ -166,7 +164,7 @@ fn calls(picture: &Picture, width: usize, manner: Manner) -> Vec<Line> {
         let asks = format!("? {task} asks: {words}");
         // How to answer is never cut, as long as it fits at all.
         match width.checked_sub(how.len()).filter(|room| *room > 20) {
-            Some(room) => Line::of(LOUD, cut(&asks, room, ellipsis(manner)) + &how),
+            Some(room) => Line::of(LOUD, cut(&asks, room, manner.glyphs.ellipsis()) + &how),
             None => Line::of(LOUD, asks),
         }
     });
@@ -193,54 +191,13 @@ fn foot(picture: &Picture, width: usize, manner: Manner) -> Option<Line> {
         format!("{}{cap}", costs::words(picture.spent))
     });
     let parts: Vec<String> = path.into_iter().chain(cost).collect();
-    let between = if manner.unicode { " · " } else { " | " };
-    (!parts.is_empty()).then(|| Line::of(DIM, format!("  {}", parts.join(between))))
-}
-
-/// Whole seconds, so that a line changes once a second at the most.
-fn clock(time: Millis) -> String {
-    match time.0 / 1000 {
-        secs @ 0..60 => format!("{secs}s"),
-        _ => time.to_string(),
-    }
-}
-
-fn ellipsis(manner: Manner) -> &'static str {
-    if manner.unicode { "…" } else { "..." }
-}
-
-/// Text in several styles.
-#[derive(Debug, Clone, Default)]
-struct Line(Vec<(&'static str, String)>);
-
-impl Line {
-    fn of(style: &'static str, text: impl Into<String>) -> Line {
-        Line(vec![(style, text.into())])
-    }
-
-    fn add(&mut self, style: &'static str, text: impl Into<String>) {
-        self.0.push((style, text.into()));
-    }
-
-    fn width(&self) -> usize {
-        self.0.iter().map(|(_, text)| width_of(text)).sum()
-    }
-
-    /// As it is written, cut where it is too long, and how wide that is.
-    fn fitted(self, width: usize, manner: Manner) -> (String, usize) {
-        let (mut out, mut left) = (String::new(), width);
-        for (style, text) in self.0 {
-            let text = cut(&text, left, ellipsis(manner));
-            left -= width_of(&text);
-            out.push_str(&painted(if manner.colored { style } else { PLAIN }, &text));
-        }
-        (out, width - left)
-    }
+    let between = manner.glyphs.either(" · ", " | ");
+    (!parts.is_empty()).then(|| Line::of(Tone::Dim, format!("  {}", parts.join(between))))
 }
 
 fn padded(text: &str, width: usize, manner: Manner) -> String {
-    let text = cut(text, width, ellipsis(manner));
-    let gap = width - width_of(&text);
+    let text = cut(text, width, manner.glyphs.ellipsis());
+    let gap = width.saturating_sub(width_of(&text));
     text + &" ".repeat(gap)
 }
 
@@ -250,8 +207,8 @@ mod tests {
 
     use super::*;
 
-    const ASCII: Manner = Manner { colored: false, unicode: false };
-    const NICE: Manner = Manner { colored: false, unicode: true };
+    const ASCII: Manner = Manner { colored: false, glyphs: Glyphs::Ascii };
+    const NICE: Manner = Manner { colored: false, glyphs: Glyphs::Unicode };
 
     fn picture() -> Picture {
         let row = |task: &str, secs, phase, said: &str| Row {
@@ -347,11 +304,13 @@ mod tests {
             let row = Row { task: task.clone(), said, phase: "verifying", elapsed: Millis(9_999_999) };
             picture.rows = vec![row; (running as usize).min(ROWS + 1)];
             picture.asks = vec![(task, "漢".repeat(90)); asks];
-            let lines = lines(&picture, Size { columns, rows }, Manner { colored: true, unicode });
+            let glyphs = if unicode { Glyphs::Unicode } else { Glyphs::Ascii };
+            let size = Size { columns, rows };
+            let plain = lines(&picture, size, Manner { colored: false, glyphs });
+            let lines = lines(&picture, size, Manner { colored: true, glyphs });
             prop_assert!(lines.len() <= (rows / 2).max(1));
-            for (line, width) in lines {
-                let stripped = anstream::adapter::strip_str(&line).to_string();
-                prop_assert_eq!(width_of(&stripped), width);
+            for ((line, width), (plain, _)) in lines.into_iter().zip(plain) {
+                prop_assert_eq!(anstream::adapter::strip_str(&line).to_string(), plain);
                 prop_assert!(width < columns.max(2), "{} of {}", width, columns);
             }
         }

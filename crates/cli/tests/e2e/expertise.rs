@@ -175,3 +175,30 @@ fn the_file_of_a_repository_is_shared_and_no_other_project_sees_it() {
     world.write("bad.yaml", "version: 1\nitems:\n  - claim: x\n    kind: essay\n");
     conductor(&world, &["expertise", "import", "../bad.yaml"]).expect(3).says("kind:");
 }
+
+/// Times, models and files are learned from the same logs, and shown with the runs that say so.
+#[test]
+fn what_estimates_models_and_overlap_rest_on_is_shown() {
+    let world = with_pupil(&tasks(0));
+    conductor(&world, &["expertise", "evidence"]).expect(0).says("no run has taught anything here yet");
+    conductor(&world, &["run", "../tasks.yaml"]).expect(0);
+    let run = world.run_id();
+    let shown =
+        conductor(&world, &["expertise", "evidence", "--file", "../tasks.yaml", "--json"]).expect(0).json();
+    let times = &shown["times"][0];
+    assert_eq!((times["agent"].as_str(), times["tasks"].as_u64()), (Some("pupil"), Some(3)), "{shown}");
+    assert_eq!((times["size"].as_str(), times["kind"].as_str()), (Some("small"), Some("feat")), "{shown}");
+    assert_eq!(times["runs"][0], run.as_str());
+    let touched = shown["touched"].as_array().unwrap();
+    let first = touched.iter().find(|one| one["task"] == "first").unwrap();
+    let files: Vec<&str> = first["files"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert!(files.contains(&"src/api/first.txt") && first["run"] == run.as_str(), "{first}");
+    assert_eq!(shown["models"].as_array().unwrap().len(), 0, "this agent names no model");
+    conductor(&world, &["expertise", "evidence", "--file", "../tasks.yaml"])
+        .expect(0)
+        .says("how long tasks take")
+        .says("src/api/first.txt");
+    // The next run is told the same.
+    let told = conductor(&world, &["rehearse", "../tasks.yaml", "--json"]).expect(0).json();
+    assert!(told.to_string().contains("\"history\""), "{told}");
+}

@@ -52,18 +52,30 @@ fn let_end(world: &World) {
     world.conductor(&["wait", &run]);
 }
 
-/// The first tries: few keys for what matters most.
+/// What a user wants first, with the keys for it, how many there may be, and what is then on the screen. That an agent's
+/// question is answered in two is another run's: see `what_an_agent_asks_is_allowed_in_two_keys`.
+const FIRST_TRIES: [(&str, &[&str], usize, &[&str]); 4] = [
+    (
+        "find what failed, and its last lines",
+        &["f"],
+        3,
+        &["bad ✗ failed", "about to fail", "it stays failed"],
+    ),
+    ("see why a task does not run", &["G", "w"], 2, &["last ○ pending", "waits for long (running)"]),
+    ("let one more run at once", &["+"], 1, &["slots 2/3"]),
+    ("see what an agent says right now", &["r", "1"], 2, &["long ● working", "writing src/api.rs"]),
+];
+
 #[test]
 fn few_keys_are_enough_on_a_real_run() {
     let mut world = mixed();
     let Some(terminal) = Terminal::open(&mut world, SIZE, "tui") else { return };
     terminal.wait_for(&["1/6 done", "slots 2/2"]);
-    terminal.press(&["f"]);
-    terminal.wait_for(&["bad ✗ failed", "about to fail", "If you do nothing: it stays failed"]);
-    terminal.press(&["+"]);
-    terminal.wait_for(&["slots 2/3"]);
-    terminal.press(&["G", "w"]);
-    terminal.wait_for(&["last ○ pending", "waits for long (running)"]);
+    for (what, keys, most, words) in FIRST_TRIES {
+        assert!(keys.len() <= most, "{what}: {} keys, and {most} are meant to be enough", keys.len());
+        terminal.press(keys);
+        terminal.wait_for(words);
+    }
     terminal.press(&["q"]);
     let text = terminal.ended(0);
     assert!(text.contains("goes on; back to it: conductor tui"), "{text}");
@@ -105,6 +117,23 @@ fn keys_ask_the_run_of_another_process() {
     terminal.press(&["n"]);
     terminal.press(&["x", "y"]);
     logged(&terminal, "task_cancelled", "other");
+    terminal.press(&["c"]);
+    terminal.wait_for(&["the run may cost at most: $"]);
+    terminal.press(&["-l", "12.50"]);
+    terminal.press(&["Enter"]);
+    terminal.wait_for(&["of $12.50"]);
+    terminal.press(&["-l", "c+2.50"]);
+    terminal.press(&["Enter"]);
+    terminal.wait_for(&["of $15.00"]);
+    terminal.press(&["-l", ":why last"]);
+    terminal.press(&["Enter"]);
+    terminal.press(&["-l", "unonsense"]);
+    terminal.press(&["Enter"]);
+    terminal.wait_for(&["priority of last, instead of medium: nonsense", "one of critical, high"]);
+    terminal.press(&["C-u"]);
+    terminal.press(&["-l", "high"]);
+    terminal.press(&["Enter"]);
+    logged(&terminal, "priority_changed", "last");
     terminal.press(&["-l", ":skip la"]);
     terminal.press(&["Tab", "Enter", "y"]);
     logged(&terminal, "task_skipped", "last");
@@ -331,6 +360,49 @@ fn a_signal_gives_the_terminal_back_and_leaves_the_run_going() {
         world.conductor(&["status", &run]).expect(0).says("running");
         let_end(&world);
     }
+}
+
+/// A shell with job control, in which the view was started by hand.
+fn in_a_shell<'w>(world: &'w mut World) -> Option<Terminal<'w>> {
+    let terminal = Terminal::open(world, (80, 24), "version")?;
+    terminal.wait_for(&["ended with 0"]);
+    terminal.tmux(&["respawn-pane", "-k", "bash --norc --noprofile -i"]);
+    terminal.press(&[&format!("PS1='> '; {CONDUCTOR} tui; echo left with $?"), "Enter"]);
+    terminal.wait_for(&["1/6 done", "slots 2/2"]);
+    Some(terminal)
+}
+
+/// While it is stopped the terminal is the shell's: its screen, its cursor, its line editing.
+#[track_caller]
+fn expect_stopped(terminal: &Terminal<'_>, time: u32) {
+    let screen = terminal.wait_for(&["Stopped"]);
+    assert!(!screen.contains("1/6 done"), "{screen}");
+    let modes = "#{cursor_flag} #{alternate_on} #{mouse_any_flag}";
+    let modes = terminal.tmux(&["display-message", "-p", modes]);
+    assert!(modes.starts_with("1 0 0"), "{modes}");
+    terminal.press(&[&format!("stty -a | grep -o ' icanon' | sed s/^/{time}/"), "Enter"]);
+    terminal.wait_for(&[&format!("\n{time} icanon")]);
+    terminal.press(&["clear; fg", "Enter"]);
+    terminal.wait_for(&["1/6 done"]);
+}
+
+/// By the key, and by a signal from elsewhere; each time what is typed afterwards reaches the view.
+#[test]
+fn put_into_the_background_and_back_it_is_drawn_again() {
+    let mut world = mixed();
+    let Some(terminal) = in_a_shell(&mut world) else { return };
+    terminal.press(&["C-z"]);
+    expect_stopped(&terminal, 1);
+    terminal.press(&["+"]);
+    terminal.wait_for(&["slots 2/3"]);
+    kill_process(program(&terminal), Signal::TSTP).unwrap();
+    expect_stopped(&terminal, 2);
+    terminal.press(&["-"]);
+    terminal.wait_for(&["slots 2/2"]);
+    terminal.press(&["q"]);
+    terminal.wait_for(&["goes on; back to it"]);
+    drop(terminal);
+    let_end(&world);
 }
 
 #[test]

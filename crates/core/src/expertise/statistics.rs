@@ -58,6 +58,10 @@ pub struct Spread {
 }
 
 impl Spread {
+    pub fn new(count: u32, sum: f64, squares: f64) -> Spread {
+        Spread { count, sum, squares }
+    }
+
     fn add(&mut self, value: f64) {
         self.count += 1;
         self.sum += value;
@@ -107,6 +111,11 @@ pub fn compare(observations: impl IntoIterator<Item = Observation>) -> Compariso
         one.cost.into_iter().for_each(|cost| arm.cost.add(cost));
         arm.time.add(one.time);
     }
+    compare_arms(with, without)
+}
+
+/// As `compare`, of what was counted elsewhere.
+pub fn compare_arms(with: Arm, without: Arm) -> Comparison {
     let shares =
         |of: fn(&Arm) -> u32| shares_differ((of(&with), with.tasks), (of(&without), without.tasks), SURE);
     Comparison {

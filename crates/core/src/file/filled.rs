@@ -275,7 +275,7 @@ fn epic(epic: &Epic) -> Value {
 
 fn limits(limits: &Limits) -> Map<String, Value> {
     let Limits { max_cost, max_tokens, max_time, max_attempts, on_budget, outage_patience, .. } = limits;
-    let Limits { follow_ups, follow_ups_unasked, hold_out, agents, resources, .. } = limits;
+    let Limits { follow_ups, follow_ups_unasked, hold_out, learn_cost, agents, resources, .. } = limits;
     let mut keys = Keys::default();
     keys.some("max_cost", &max_cost.map(|cost| cost.dollars()));
     keys.some("max_tokens", max_tokens);
@@ -289,6 +289,7 @@ fn limits(limits: &Limits) -> Map<String, Value> {
         keys.put("follow_ups", follow_ups);
     }
     keys.some("hold_out", hold_out);
+    keys.some("learn_cost", &learn_cost.map(|cost| cost.dollars()));
     if *follow_ups_unasked {
         keys.put("approve_follow_ups", &false);
     }

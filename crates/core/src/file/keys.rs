@@ -661,6 +661,11 @@ pub(super) const LIMITS: Table = &[&[
         "Of 100 prompts, so many are given no expertise, so that it can be told whether it helps (15); 0 withholds nothing and measures nothing.",
     ),
     key(
+        "learn_cost",
+        Shape::Cost,
+        "Dollars for a model that reads what agents and their tools said once the run is over, and makes expertise of it; none is asked unless it is said.",
+    ),
+    key(
         "outage_patience",
         Shape::Duration,
         "How long tasks wait for a provider that fails or refuses everything before they fail; an hour unless it is said.",

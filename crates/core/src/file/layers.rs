@@ -49,6 +49,7 @@ impl Layer {
         let Notices { on_complete, on_failure, on_input, on_budget } = self.notifications;
         Layer {
             config: self.config.untrusted(),
+            limits: self.limits.untrusted(),
             notifications: Notices {
                 on_complete: on_complete.filter(|_| is_kept("on_complete")),
                 on_failure: on_failure.filter(|_| is_kept("on_failure")),

@@ -176,6 +176,7 @@ pub(super) struct LimitsDraft {
     outage_patience: Option<Millis>,
     follow_ups: Option<u32>,
     hold_out: Option<u32>,
+    learn_cost: Option<Usd>,
     approve_follow_ups: Option<bool>,
     agents: BTreeMap<String, u32>,
     resources: BTreeMap<String, u64>,
@@ -197,11 +198,17 @@ impl LimitsDraft {
             outage_patience: self.outage_patience.or(weaker.outage_patience),
             follow_ups: self.follow_ups.or(weaker.follow_ups),
             hold_out: self.hold_out.or(weaker.hold_out),
+            learn_cost: self.learn_cost.or(weaker.learn_cost),
             approve_follow_ups: self.approve_follow_ups.or(weaker.approve_follow_ups),
             agents,
             resources,
             groups: self.groups,
         }
+    }
+
+    /// What is left where the user does not trust who wrote it.
+    pub(super) fn untrusted(self) -> LimitsDraft {
+        LimitsDraft { learn_cost: None, ..self }
     }
 
     pub(super) fn finish(self) -> Limits {
@@ -214,6 +221,7 @@ impl LimitsDraft {
             on_budget: self.on_budget.unwrap_or_default(),
             follow_ups: self.follow_ups.unwrap_or_default(),
             hold_out: self.hold_out,
+            learn_cost: self.learn_cost,
             follow_ups_unasked: self.approve_follow_ups == Some(false),
             agents: self.agents,
             resources: self.resources,
@@ -232,6 +240,7 @@ pub(super) fn limits(r: &mut Report<'_>, _: &str, node: &Node) -> Option<LimitsD
         outage_patience: fields.get(r, "outage_patience", super::decode::duration),
         follow_ups: fields.get(r, "follow_ups", count(0..=MAX_FOLLOW_UPS)),
         hold_out: fields.get(r, "hold_out", count(0..=100)),
+        learn_cost: fields.get(r, "learn_cost", cost),
         approve_follow_ups: fields.get(r, "approve_follow_ups", flag),
         agents: fields.get(r, "agents", map_of(count(1..=MAX_PARALLEL))).unwrap_or_default(),
         resources: fields.get(r, "resources", resources).unwrap_or_default(),

@@ -24,6 +24,8 @@ pub fn needs_trust(written: &Written) -> bool {
         "review" | "subagents" => names_a_program(&value["agent"]),
         "isolation" => value == "none",
         "notifications" => leaves_the_screen(value),
+        // A model that the user would pay for without having asked for it.
+        "limits" => written.key == "limits.learn_cost",
         _ => false,
     }
 }

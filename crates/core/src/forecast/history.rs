@@ -47,8 +47,8 @@ const SMALL: usize = 40;
 const MEDIUM: usize = 200;
 
 /// What tasks have in common that take about as long. What is absent may be any.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Likeness {
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Likeness {
     /// The same command, under whatever name.
     Command(String),
     Prompt {
@@ -61,7 +61,7 @@ enum Likeness {
 
 impl Likeness {
     /// Of a task that is done by these, the closest first.
-    fn of(task: &Task, agent: &str, model: Option<&str>) -> Vec<Likeness> {
+    pub(super) fn of(task: &Task, agent: &str, model: Option<&str>) -> Vec<Likeness> {
         let prompt = match &task.work {
             Work::Run(command) => return vec![Likeness::Command(command.to_string())],
             Work::Prompt(prompt) => prompt,

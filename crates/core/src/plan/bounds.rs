@@ -56,6 +56,9 @@ pub struct Limits {
     /// Of 100 prompts, so many are given no expertise, for comparison; the usual number where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold_out: Option<u32>,
+    /// For a model that reads transcripts once the run is over; none is asked where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learn_cost: Option<Usd>,
     /// Tasks at once, per agent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, u32>,

@@ -8,7 +8,7 @@ mod score;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -156,6 +156,9 @@ fn built_in(agent: &str) -> Option<[&'static str; 3]> {
 pub struct Sample {
     pub agent: String,
     pub model: String,
+    /// With this kind of task; absent where their words did not tell, and in logs of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
     pub good: u32,
     pub all: u32,
 }
@@ -262,7 +265,7 @@ fn starting_tier(
     let score = score(task, &models.weights);
     let tier = models.cuts.tier(score.total);
     let why = format!("complexity {:.2}", score.total);
-    let (tier, why) = match lesson(models, agent, tier, now.samples) {
+    let (tier, why) = match lesson(models, agent, tier, (kind, now.samples)) {
         Some((better, lesson)) => (better, format!("{why} is for {tier}; {lesson}")),
         None => (tier, why),
     };
@@ -273,24 +276,70 @@ fn starting_tier(
 const ENOUGH: u32 = 3;
 
 /// What former runs advise instead of a tier: one up where it fails often and the next does better, one down where it
-/// hardly ever fails and the cheaper is good enough.
-fn lesson(models: &Models, agent: &str, tier: Tier, samples: &[Sample]) -> Option<(Tier, String)> {
-    let rate = |tier: Tier| {
-        let fitting = samples
-            .iter()
-            .filter(|sample| sample.agent == agent && models.tier_of(agent, &sample.model) == Some(tier));
-        let (good, all) = fitting.fold((0, 0), |(good, all), sample| {
-            (u32::saturating_add(good, sample.good), u32::saturating_add(all, sample.all))
-        });
-        (all >= ENOUGH).then(|| f64::from(good.min(all)) / f64::from(all))
-    };
-    let (own, up, down) = (rate(tier)?, tier.up(1), tier.down());
+/// hardly ever fails and the cheaper is good enough. Tasks of the same kind tell more than others, where there were enough.
+fn lesson(
+    models: &Models,
+    agent: &str,
+    tier: Tier,
+    (kind, samples): (Option<&str>, &[Sample]),
+) -> Option<(Tier, String)> {
+    let of = |tier: Tier, kind: Option<&str>| rate(models, agent, tier, (kind, samples));
+    let same = kind.and_then(|kind| Some((of(tier, Some(kind))?, format!(" of {kind} tasks"))));
+    let (own, whose) = same.or_else(|| Some((of(tier, None)?, String::new())))?;
+    let (up, down) = (tier.up(1), tier.down());
+    let other = |tier: Tier| of(tier, kind.filter(|_| !whose.is_empty())).or_else(|| of(tier, None));
     let percent = |rate: f64| format!("{:.0} %", rate * 100.0);
-    if own < 0.70 && up != tier && rate(up).is_some_and(|rate| rate > own) {
-        return Some((up, format!("{up}, for {tier} succeeds in {} here", percent(own))));
+    if own < 0.70 && up != tier && other(up).is_some_and(|rate| rate > own) {
+        return Some((up, format!("{up}, for {tier} succeeds in {}{whose} here", percent(own))));
     }
-    let cheaper = rate(down).filter(|cheaper| own >= 0.90 && down != tier && *cheaper >= 0.85)?;
+    let cheaper = other(down).filter(|cheaper| own >= 0.90 && down != tier && *cheaper >= 0.85)?;
     Some((down, format!("{down}, which succeeds in {} here", percent(cheaper))))
+}
+
+/// How often the models of a tier did good work, with this kind of task or with any; nothing where that is too seldom
+/// to tell.
+fn rate(models: &Models, agent: &str, tier: Tier, (kind, samples): (Option<&str>, &[Sample])) -> Option<f64> {
+    let fitting = samples
+        .iter()
+        .filter(|sample| sample.agent == agent && models.tier_of(agent, &sample.model) == Some(tier))
+        .filter(|sample| kind.is_none() || sample.kind.as_deref() == kind);
+    let (good, all) = fitting.fold((0, 0), |(good, all), sample| {
+        (u32::saturating_add(good, sample.good), u32::saturating_add(all, sample.all))
+    });
+    (all >= ENOUGH).then(|| f64::from(good.min(all)) / f64::from(all))
+}
+
+/// What former runs advise for one kind of task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Advice {
+    pub agent: String,
+    /// Any kind where absent.
+    pub kind: Option<String>,
+    pub instead_of: Tier,
+    pub tier: Tier,
+    pub why: String,
+}
+
+/// All that is learned from samples, as it will be used: by agent, kind of task and tier.
+pub fn advice(models: &Models, samples: &[Sample]) -> Vec<Advice> {
+    let agents: BTreeSet<&str> = samples.iter().map(|sample| sample.agent.as_str()).collect();
+    let kinds: BTreeSet<Option<&str>> =
+        samples.iter().map(|sample| sample.kind.as_deref()).chain([None]).collect();
+    let mut all = Vec::new();
+    for agent in agents {
+        for kind in &kinds {
+            for instead_of in Tier::ALL {
+                // What holds for any kind is said once.
+                if kind.is_some() && rate(models, agent, instead_of, (*kind, samples)).is_none() {
+                    continue;
+                }
+                let Some((tier, why)) = lesson(models, agent, instead_of, (*kind, samples)) else { continue };
+                let kind = kind.map(str::to_owned);
+                all.push(Advice { agent: agent.to_owned(), kind, instead_of, tier, why });
+            }
+        }
+    }
+    all
 }
 
 /// No large model starts once 50 % of the money is spent; only small ones once 80 % is.

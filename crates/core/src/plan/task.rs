@@ -306,6 +306,13 @@ impl Priority {
     pub fn name(self) -> &'static str {
         Priority::NAMES[usize::from(self.0).min(4)]
     }
+
+    /// By name or by number, as in a task file.
+    pub fn named(word: &str) -> Option<Priority> {
+        let named = Priority::NAMES.iter().position(|name| name.eq_ignore_ascii_case(word));
+        let place = named.or_else(|| word.parse().ok().filter(|number| *number < Priority::NAMES.len()))?;
+        u8::try_from(place).ok().map(Priority)
+    }
 }
 
 impl Default for Priority {

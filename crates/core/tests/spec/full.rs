@@ -130,6 +130,7 @@ limits:
   outage_patience: 45m
   follow_ups: 7
   hold_out: 20
+  learn_cost: 0.25
   approve_follow_ups: false
   agents: { claude: 2, codex: 1 }
   groups: { checks: 1 }
@@ -373,6 +374,7 @@ fn the_other_sections() {
         follow_ups: 7,
         follow_ups_unasked: true,
         hold_out: Some(20),
+        learn_cost: Some(Usd(250_000)),
         agents: [("claude".into(), 2), ("codex".into(), 1)].into(),
         resources: [("browser", 1), ("memory", 8 << 30), ("cpu", 4)].map(|(k, v)| (k.into(), v)).into(),
     };

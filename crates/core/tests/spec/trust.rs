@@ -33,7 +33,6 @@ const HARMLESS: [&str; 54] = [
     "isolation_scope",
     "keep",
     "land",
-    "limits",
     "max_cost",
     "max_subagent_cost",
     "max_tokens",
@@ -60,11 +59,12 @@ const HARMLESS: [&str; 54] = [
     // The following only in some of their forms; see below.
     "agent",
     "fallback_agents",
+    "limits",
     "review",
 ];
 
 /// A value for each key that needs trust.
-const NEEDS_TRUST: [(&str, &str); 19] = [
+const NEEDS_TRUST: [(&str, &str); 20] = [
     ("setup", "[make]"),
     ("verify", "[make test]"),
     ("measure", "{ lint: [make lint] }"),
@@ -78,6 +78,7 @@ const NEEDS_TRUST: [(&str, &str); 19] = [
     ("review", "{ agent: \"acp:./x\" }"),
     ("subagents", "{ s: { agent: \"acp:./x\" } }"),
     ("isolation", "none"),
+    ("limits", "{ learn_cost: 1 }"),
     ("cloud", "{ push: true }"),
     ("mcp", "{ server_url: \"stdio://./x\" }"),
     ("auth", "{ timeout: 5s }"),

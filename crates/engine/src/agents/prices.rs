@@ -122,7 +122,21 @@ fn listed(tokens: &Tokens) -> Option<(f64, String, String)> {
 
 #[cfg(test)]
 mod tests {
+    use conductor_core::plan::models;
+
     use super::*;
+
+    /// What we choose we can also charge for. The names Claude Code gives its newest models are its own.
+    #[test]
+    fn models_that_can_be_chosen_have_a_price() {
+        for (_, models) in models::BUILT_IN.into_iter().filter(|(agent, _)| *agent != "claude") {
+            for model in models {
+                let model = model.rsplit('/').next().unwrap().to_owned();
+                let tokens = Tokens { model, input: 1_000_000, turns: 1, ..Tokens::default() };
+                assert!(price(&Own::new(), &tokens).is_some(), "{}", tokens.model);
+            }
+        }
+    }
 
     fn tokens(model: &str) -> Tokens {
         Tokens {

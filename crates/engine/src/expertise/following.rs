@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use conductor_core::expertise::{
-    Candidate, ItemId, Retirement, Source, UNUSED_DAYS, Verdict, compare, hurts, verdict,
+    Candidate, ItemId, Retirement, Source, UNUSED_DAYS, Verdict, hurts, verdict,
 };
-use conductor_core::run::event::Event;
+use conductor_core::run::event::{Event, Record};
 use conductor_core::values::ids::RunId;
 use conductor_core::values::units::Timestamp;
 use tokio::task::JoinHandle;
@@ -129,9 +129,16 @@ impl Expertise {
         Ok(all.iter().filter_map(gone).collect())
     }
 
+    /// Takes in the log of a run that nothing follows. What was taken in before is left as it is.
+    pub async fn take_log(&self, run: &RunId, records: &[Record]) -> Result<(), ExpertiseError> {
+        let (mut course, mut read) = (Course::default(), self.read_up_to(run).await?);
+        self.project(run, &mut course, records, &mut read, UNUSED_DAYS).await?;
+        self.pause_where_it_hurts(wall()).await.map(drop)
+    }
+
     /// Pauses where tasks go worse with items than without; nothing where they do not, or it is paused already.
     pub async fn pause_where_it_hurts(&self, now: Timestamp) -> Result<Option<Paused>, ExpertiseError> {
-        let Some(by) = hurts(&compare(self.observations().await?)) else { return Ok(None) };
+        let Some(by) = hurts(&self.comparison().await?) else { return Ok(None) };
         match self.paused().await? {
             Some(_) => Ok(None),
             None => self.pause(by, now).await.map(Some),

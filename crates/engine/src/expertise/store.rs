@@ -3,7 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use conductor_core::expertise::{Candidate, Item, ItemId, Measure, Observation, Tally};
+#[cfg(test)]
+use conductor_core::expertise::Observation;
+use conductor_core::expertise::{
+    Arm, Candidate, Comparison, Item, ItemId, Measure, Spread, Tally, compare_arms,
+};
 use conductor_core::values::units::Timestamp;
 use serde::{Deserialize, Serialize};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteRow, SqliteSynchronous};
@@ -235,8 +239,26 @@ impl Expertise {
         Ok(Candidate { item, tally })
     }
 
-    /// What came of the tasks that items were chosen for, since items were last given again.
-    pub async fn observations(&self) -> Result<Vec<Observation>, ExpertiseError> {
+    /// Tasks with items against tasks without, since items were last given again. It is asked after every task, so it is
+    /// counted where the rows are.
+    pub async fn comparison(&self) -> Result<Comparison, ExpertiseError> {
+        let since: i64 = self.note("resumed").await?.and_then(|at| at.parse().ok()).unwrap_or(i64::MIN);
+        let mut connection = self.lock().await;
+        let query = "SELECT with_items, count(*), sum(landed), sum(first_go), \
+                       count(cost), total(cost), total(cost * cost), total(time), total(time * time) \
+                     FROM outcomes WHERE with_items IS NOT NULL AND at >= ? GROUP BY with_items";
+        let rows = sqlx::query(query).bind(since).fetch_all(&mut *connection).await;
+        let (mut with, mut without) = (Arm::default(), Arm::default());
+        for row in rows.map_err(|error| self.told(&error))? {
+            let (is_with, arm) = arm(&row).map_err(|error| self.told(&error))?;
+            *(if is_with { &mut with } else { &mut without }) = arm;
+        }
+        Ok(compare_arms(with, without))
+    }
+
+    /// What came of the tasks that items were chosen for, one by one.
+    #[cfg(test)]
+    pub(super) async fn observations(&self) -> Result<Vec<Observation>, ExpertiseError> {
         let since: i64 = self.note("resumed").await?.and_then(|at| at.parse().ok()).unwrap_or(i64::MIN);
         let mut connection = self.lock().await;
         let query = "SELECT with_items, landed, first_go, cost, time FROM outcomes \
@@ -271,6 +293,13 @@ impl Expertise {
         self.set_note("paused", None).await?;
         self.set_note("resumed", Some(&now.0.to_string())).await
     }
+}
+
+fn arm(row: &SqliteRow) -> sqlx::Result<(bool, Arm)> {
+    let tasks = row.try_get(1)?;
+    let cost = Spread::new(row.try_get(4)?, row.try_get(5)?, row.try_get(6)?);
+    let time = Spread::new(tasks, row.try_get(7)?, row.try_get(8)?);
+    Ok((row.try_get(0)?, Arm { tasks, landed: row.try_get(2)?, first_go: row.try_get(3)?, cost, time }))
 }
 
 pub(super) fn failed(path: &Path, why: &str) -> ExpertiseError {

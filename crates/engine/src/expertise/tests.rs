@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use conductor_core::expertise::{
-    Draft, Fate, Item, ItemId, Kind, Lesson, Measure, Need, Retirement, Source, UNUSED_DAYS, words_of,
+    Draft, Fate, Item, ItemId, Kind, Lesson, Measure, Need, Retirement, Source, UNUSED_DAYS, compare,
+    words_of,
 };
 use conductor_core::plan::{Plan, Task, Work};
 use conductor_core::run::event::{AgentChoice, Event, Failure, FailureClass, Outcome as Ended, Record};
@@ -233,6 +234,8 @@ async fn a_log_counts_once_however_often_it_is_read() {
         (2, 1, 1, 1, 1)
     );
     let observations = store.observations().await.unwrap();
+    let (one_by_one, counted) = (compare(observations.clone()), store.comparison().await.unwrap());
+    assert_eq!((counted.with, counted.without), (one_by_one.with, one_by_one.without));
     let with: Vec<bool> = observations.iter().map(|one| one.with).collect();
     assert_eq!(
         with,

@@ -3,6 +3,7 @@
 //! Threads of its own read and write, so that a plugin that does not read or never stops writing holds nothing up: its
 //! caller waits for as long as said and no longer, and then the plugin and all it started is killed.
 
+use std::collections::VecDeque;
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -44,15 +45,19 @@ impl Default for Limits {
 /// How long a plugin may take to end by itself when it is not needed any more.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Lines that wait to be read: beyond them a plugin that floods waits itself.
-const QUEUE: usize = 256;
+/// Bundles of lines that wait to be read: beyond them a plugin that floods waits itself.
+const QUEUE: usize = 16;
+
+/// Lines that are there already are handed over together, so that ten thousand findings do not wake two threads ten
+/// thousand times.
+const BUNDLE: usize = 128;
 
 /// How much of what it says on its standard error goes along with a failure.
 const SAID: usize = 600;
 
 /// What the thread that reads has found.
 enum Heard {
-    Line(Vec<u8>),
+    Lines(Vec<Vec<u8>>),
     Long,
     Flood,
 }
@@ -63,6 +68,8 @@ pub struct Exchange {
     group: Option<Pid>,
     limits: Limits,
     lines: Receiver<Heard>,
+    /// Of the last bundle, what was not read yet.
+    ahead: VecDeque<Vec<u8>>,
     /// Nothing any more once its input is closed.
     requests: Option<SyncSender<Vec<u8>>>,
     errors: Arc<Mutex<Vec<u8>>>,
@@ -102,6 +109,7 @@ impl Exchange {
             group,
             limits,
             lines,
+            ahead: VecDeque::new(),
             requests: Some(requests),
             errors: errors.clone(),
             hello,
@@ -180,10 +188,16 @@ impl Exchange {
     }
 
     fn line(&mut self, deadline: Instant) -> Result<Option<Vec<u8>>, PluginError> {
+        if let Some(line) = self.ahead.pop_front() {
+            return Ok(Some(line));
+        }
         let name = || self.name.clone();
         let left = deadline.saturating_duration_since(Instant::now());
         match self.lines.recv_timeout(left) {
-            Ok(Heard::Line(line)) => Ok(Some(line)),
+            Ok(Heard::Lines(lines)) => {
+                self.ahead = lines.into();
+                Ok(self.ahead.pop_front())
+            }
             Ok(Heard::Long) => Err(PluginError::LongLine { name: name(), limit: self.limits.line }),
             Ok(Heard::Flood) => Err(PluginError::Flood { name: name(), limit: self.limits.total }),
             Err(RecvTimeoutError::Disconnected) => Ok(None),
@@ -239,32 +253,46 @@ fn write(mut stdin: impl io::Write, requests: &Receiver<Vec<u8>>) {
     }
 }
 
-/// Line by line, never more than one line in memory.
+/// Line by line; what is in memory beside a line is no more than one buffer.
 fn read(stdout: impl Read, limits: Limits, heard: &SyncSender<Heard>) {
     let mut stdout = BufReader::with_capacity(64 << 10, stdout);
     let mut total = 0_u64;
+    let mut bundle = Vec::new();
     loop {
         let mut line = Vec::new();
         let most = limits.line as u64 + 1;
         match stdout.by_ref().take(most).read_until(b'\n', &mut line) {
-            Ok(0) | Err(_) => return,
+            Ok(0) | Err(_) => break,
             Ok(length) => total += length as u64,
         }
         let is_whole = line.last() == Some(&b'\n');
         while matches!(line.last(), Some(b'\n' | b'\r')) {
             line.pop();
         }
-        let found = match () {
-            () if line.len() > limits.line || (!is_whole && line.len() == limits.line) => Heard::Long,
-            () if total > limits.total => Heard::Flood,
-            () if line.iter().all(u8::is_ascii_whitespace) => continue,
-            () => Heard::Line(line),
+        let too_much = match () {
+            () if line.len() > limits.line || (!is_whole && line.len() == limits.line) => Some(Heard::Long),
+            () if total > limits.total => Some(Heard::Flood),
+            () => None,
         };
-        let is_over = !matches!(found, Heard::Line(_));
-        if heard.send(found).is_err() || is_over {
+        if too_much.is_none() && !line.iter().all(u8::is_ascii_whitespace) {
+            bundle.push(line);
+        }
+        // What is not here yet is not waited for.
+        let has_more = bundle.len() < BUNDLE && memchr::memchr(b'\n', stdout.buffer()).is_some();
+        if (too_much.is_some() || !has_more) && !hand_over(&mut bundle, heard) {
+            return;
+        }
+        if let Some(too_much) = too_much {
+            let _ = heard.send(too_much);
             return;
         }
     }
+    hand_over(&mut bundle, heard);
+}
+
+/// Whether anything still reads them.
+fn hand_over(bundle: &mut Vec<Vec<u8>>, heard: &SyncSender<Heard>) -> bool {
+    bundle.is_empty() || heard.send(Heard::Lines(std::mem::take(bundle))).is_ok()
 }
 
 fn keep_last(mut stderr: impl Read, kept: &Mutex<Vec<u8>>) {

@@ -29,13 +29,13 @@ use super::driving::{ConcludeError, Driving};
 use super::watching::Watching;
 use crate::agents::{self, AgentError};
 use crate::dispatch::{Control, Query, View};
+use crate::expertise::{self, Wanted};
 use crate::git::merge::Ending;
 use crate::git::workspaces::{RunPlace, WorkspaceError, Workspaces};
 use crate::git::{GitError, Repository};
 use crate::host::clock::wall;
 use crate::host::home::{Home, HomeError, RunClaim};
 use crate::host::logs;
-use crate::records::history;
 use crate::stores::bus::Records;
 use crate::stores::{
     self, AppendTimes, EarlierRuns, Follower, LogReader, NewRun, RunLog, Store, StoreError, StoredRun,
@@ -333,11 +333,9 @@ pub async fn learn(
     in_repository: bool,
 ) -> Result<Option<String>, StoreError> {
     let mut earlier = EarlierRuns::of(store);
-    history::estimate(&mut earlier, directory, source, plan).await?;
-    options.samples = history::samples(&mut earlier, directory, plan).await?;
-    if in_repository && !options.allow_overlap {
-        history::learn(&mut earlier, source, plan).await?;
-    }
+    let wanted = Wanted::by(plan, in_repository && !options.allow_overlap);
+    let evidence = expertise::teach(&mut earlier, (directory, source), plan, wanted).await?;
+    options.samples = evidence.samples();
     Ok(earlier.notice())
 }
 

@@ -36,7 +36,12 @@ impl<'a> EarlierRuns<'a> {
     /// As its log makes it; nothing where it cannot be read.
     pub async fn run(&mut self, run: &RunId) -> Option<Run> {
         let records = self.records(run).await?;
-        match Run::replay(&records) {
+        self.replayed(run, &records)
+    }
+
+    /// What its log makes of it; nothing where that does not fit together.
+    pub fn replayed(&mut self, run: &RunId, records: &[Record]) -> Option<Run> {
+        match Run::replay(records) {
             Ok(replayed) => Some(replayed),
             Err(error) => self.leave_out(run, error.to_string()),
         }

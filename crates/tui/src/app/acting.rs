@@ -28,6 +28,10 @@ impl App {
             Act::MoreSlots => return self.slots(1),
             Act::FewerSlots => return self.slots(-1),
             Act::PullRequest => return self.pull_request(),
+            Act::Cap => {
+                self.mode = Mode::Cap(Input::default());
+                return Vec::new();
+            }
             _ => {}
         }
         let Some((place, task)) = watched.selected() else {
@@ -40,6 +44,10 @@ impl App {
             Act::Deny => self.deny(place, &task),
             Act::Send => {
                 self.mode = Mode::Message { task, input: Input::default() };
+                Vec::new()
+            }
+            Act::Priority => {
+                self.mode = Mode::Priority { task, input: Input::default() };
                 Vec::new()
             }
             Act::Retry => self.wish(&task, "retry", Request::Retry(task.clone()), "is done again"),

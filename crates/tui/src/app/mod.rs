@@ -2,6 +2,7 @@
 //! handed out as effects, and what comes of it comes back as messages.
 
 mod acting;
+mod amounts;
 mod boarding;
 mod commands;
 mod hearing;
@@ -60,6 +61,13 @@ pub(crate) enum Mode {
     },
     /// What is to be changed in the work of a task.
     Comment {
+        task: TaskId,
+        input: Input,
+    },
+    /// What the run may cost.
+    Cap(Input),
+    /// How urgent a task is to be.
+    Priority {
         task: TaskId,
         input: Input,
     },

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use conductor_core::Run;
-use conductor_core::plan::{Command, Dependency, Plan, Task, Work};
-use conductor_core::run::event::{Failure, FailureClass, Options, Outcome, Question, Record, Usage};
+use conductor_core::plan::{Command, Dependency, Plan, Priority, Task, Work};
+use conductor_core::run::event::{Capped, Failure, FailureClass, Options, Outcome, Question, Record, Usage};
 use conductor_core::schedule::{Input, Request, Scheduler};
 use conductor_core::values::ids::{Attempt, RunId, TaskId};
 use conductor_core::values::units::{Now, Tick, Timestamp, Usd};
@@ -213,6 +213,12 @@ fn every_key_of_a_task_asks_for_what_the_command_does() {
     assert_eq!(words, "task deny webhooks --run r1");
     assert_eq!(asked(press(&mut app, "p")), (Request::Pause, "pause r1".to_owned()));
     assert_eq!(asked(press(&mut app, "-")).0, Request::SetSlots(2));
+    let caps = Request::SetCaps([(Capped::Cost, 12_500_000)].into());
+    assert_eq!(asked(press(&mut app, "c12.50\n")), (caps, "cap r1 --max-cost 12.5".to_owned()));
+    press(&mut app, ":why refunds\n");
+    let urgent = Request::SetPriority { task: id("refunds"), priority: Priority(0) };
+    let words = "task priority refunds critical --run r1".to_owned();
+    assert_eq!(asked(press(&mut app, "ucritical\n")), (urgent, words));
     press(&mut app, ":skip refunds\n");
     assert_eq!(asked(press(&mut app, "y")), (Request::Skip(id("refunds")), run("refunds", "skip")));
     assert_eq!(
@@ -238,6 +244,22 @@ fn what_makes_no_sense_is_said_and_not_asked() {
     assert!(left.said.as_ref().unwrap().0.contains("not active"), "{:?}", left.said);
     let words = ["run", "--resume", "r1", "--detach", "--json"].map(str::to_owned).to_vec();
     assert_eq!(press(&mut left, "py"), [Effect::Program { words, purpose: Purpose::Start }]);
+}
+
+/// A line that is no amount and no priority stays, so that it can be mended.
+#[test]
+fn amounts_and_priorities_are_asked_for_until_they_are_some() {
+    let mut app = app();
+    assert!(press(&mut app, "cmuch\n").is_empty());
+    assert!(app.said.as_ref().unwrap().0.contains("an amount of dollars above 0"), "{:?}", app.said);
+    assert!(matches!(&app.mode, Mode::Cap(input) if input.text() == "much"), "{:?}", app.mode);
+    press(&mut app, "\x1b");
+    assert!(press(&mut app, "c+5\n").is_empty(), "there is no cap to add to");
+    assert!(press(&mut app, "\x1bc\n").is_empty(), "nothing typed is nothing wanted");
+    assert!(matches!(app.mode, Mode::Keys));
+    assert!(press(&mut app, "uurgent\n").is_empty());
+    assert!(app.said.as_ref().unwrap().0.contains("one of critical, high"), "{:?}", app.said);
+    assert!(app.priority_prompt(&id("refunds")).contains("instead of medium"));
 }
 
 #[test]

@@ -80,6 +80,16 @@ impl App {
             Mode::Comment { task, input } if !input.text().trim().is_empty() => {
                 return self.send_back(&task, input.text().trim());
             }
+            Mode::Cap(mut input) if !is_enter => {
+                input.edit(key);
+                self.mode = Mode::Cap(input);
+            }
+            Mode::Cap(input) => return self.cap(input),
+            Mode::Priority { task, mut input } if !is_enter => {
+                input.edit(key);
+                self.mode = Mode::Priority { task, input };
+            }
+            Mode::Priority { task, input } => return self.priority(task, input),
             _ => {}
         }
         Vec::new()
@@ -106,8 +116,9 @@ impl App {
     pub(crate) fn paste(&mut self, text: &str) {
         let filters = matches!(self.mode, Mode::Filter(_));
         let input = match &mut self.mode {
-            Mode::Filter(input) | Mode::Search(input) | Mode::Command(input) => input,
+            Mode::Filter(input) | Mode::Search(input) | Mode::Command(input) | Mode::Cap(input) => input,
             Mode::Message { input, .. } | Mode::Comment { input, .. } | Mode::Help { input, .. } => input,
+            Mode::Priority { input, .. } => input,
             Mode::Keys | Mode::Confirm { .. } | Mode::Output { .. } => return,
         };
         input.paste(text);

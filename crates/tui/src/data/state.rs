@@ -1,10 +1,10 @@
 //! A task's state as a glyph and a word; the same ones as on the page.
 
-pub(crate) use conductor_core::graph_layout::State;
+pub use conductor_core::graph_layout::State;
 
 /// Which characters the terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Glyphs {
+pub enum Glyphs {
     Unicode,
     Ascii,
 }
@@ -24,7 +24,12 @@ impl Glyphs {
         self.either(unicode, ascii)
     }
 
-    pub(crate) fn either(self, unicode: &'static str, ascii: &'static str) -> &'static str {
+    /// Where something is missing.
+    pub fn ellipsis(self) -> &'static str {
+        self.either("…", "...")
+    }
+
+    pub fn either(self, unicode: &'static str, ascii: &'static str) -> &'static str {
         match self {
             Glyphs::Unicode => unicode,
             Glyphs::Ascii => ascii,

@@ -6,7 +6,7 @@ use super::state::State;
 
 /// What a piece of text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Tone {
+pub enum Tone {
     Plain,
     Dim,
     Strong,
@@ -24,19 +24,28 @@ pub(crate) struct Piece {
 
 /// One line, and how far its continuation is set in where it is broken.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Line {
+pub struct Line {
     pub(crate) pieces: Vec<Piece>,
     pub(crate) indent: usize,
 }
 
 impl Line {
-    pub(crate) fn of(tone: Tone, text: impl Into<String>) -> Line {
+    pub fn of(tone: Tone, text: impl Into<String>) -> Line {
         Line { pieces: vec![Piece { tone, text: text.into() }], indent: 0 }
     }
 
-    pub(crate) fn and(mut self, tone: Tone, text: impl Into<String>) -> Line {
-        self.pieces.push(Piece { tone, text: text.into() });
+    pub fn and(mut self, tone: Tone, text: impl Into<String>) -> Line {
+        self.add(tone, text);
         self
+    }
+
+    pub fn add(&mut self, tone: Tone, text: impl Into<String>) {
+        self.pieces.push(Piece { tone, text: text.into() });
+    }
+
+    /// What another line says, behind what this one says.
+    pub fn append(&mut self, other: Line) {
+        self.pieces.extend(other.pieces);
     }
 
     pub(crate) fn set_in(self, indent: usize) -> Line {
@@ -47,7 +56,7 @@ impl Line {
         self.pieces.iter().map(|piece| piece.text.as_str()).collect()
     }
 
-    fn width(&self) -> usize {
+    pub fn width(&self) -> usize {
         self.pieces.iter().map(|piece| piece.text.width()).sum()
     }
 
@@ -169,26 +178,24 @@ pub(crate) fn clean(text: &str) -> String {
     text.replace('\t', "    ").chars().filter(|c| !c.is_control()).collect()
 }
 
-/// Cut to a width, with an ellipsis where something is missing.
-pub(crate) fn cut(text: &str, width: usize) -> String {
+/// Cut to a width, with a sign where something is missing.
+pub fn cut(text: &str, width: usize, sign: &str) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
+    let Some(room) = width.checked_sub(sign.width()) else { return ".".repeat(width) };
     let (mut out, mut used) = (String::new(), 0);
     for c in text.chars() {
         used += c.width().unwrap_or(0);
-        if used + 1 > width {
+        if used > room {
             break;
         }
         out.push(c);
     }
-    if width > 0 {
-        out.push('…');
-    }
-    out
+    out + sign
 }
 
-pub(crate) fn width_of(text: &str) -> usize {
+pub fn width_of(text: &str) -> usize {
     text.width()
 }
 
@@ -212,10 +219,12 @@ mod tests {
 
     #[test]
     fn what_is_cut_says_so() {
-        assert_eq!(cut("abc", 3), "abc");
-        assert_eq!(cut("abcd", 3), "ab…");
-        assert_eq!(cut("漢字漢", 4), "漢…");
-        assert_eq!(cut("abc", 0), "");
+        assert_eq!(cut("abc", 3, "…"), "abc");
+        assert_eq!(cut("abcd", 3, "…"), "ab…");
+        assert_eq!(cut("漢字漢", 4, "…"), "漢…");
+        assert_eq!(cut("abc", 0, "…"), "");
+        assert_eq!(cut("abcd", 3, "..."), "...");
+        assert_eq!(cut("abcd", 2, "..."), "..");
     }
 
     #[test]

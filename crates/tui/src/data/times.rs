@@ -35,7 +35,7 @@ pub(crate) fn briefly(time: Millis) -> String {
 }
 
 /// A length that changes once a second at the most.
-pub(crate) fn clock(time: Millis) -> String {
+pub fn clock(time: Millis) -> String {
     match time.0 / 1000 {
         secs @ 0..60 => format!("{secs}s"),
         _ => time.to_string(),

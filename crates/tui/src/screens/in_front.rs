@@ -24,21 +24,15 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, app: &App) -> Option<Positio
         }
         Mode::Filter(input) => typed(buffer, line, app, "filter: ", input),
         Mode::Search(input) => typed(buffer, line, app, "search: ", input),
-        Mode::Command(input) => {
-            let cursor = typed(buffer, line, app, ":", input);
-            if let Some((words, is_bad)) = &app.said {
-                let above = Rect { y: line.y - 1, ..line };
-                clear(buffer, above, app);
-                foot::said(buffer, above, (words, *is_bad), &app.theme);
-            }
-            cursor
-        }
+        Mode::Command(input) => complained(buffer, line, app, ":", input),
         Mode::Message { task, input } => {
             typed(buffer, line, app, &format!("to the agent of {task}: "), input)
         }
         Mode::Comment { task, input } => {
             typed(buffer, line, app, &format!("what is to be changed in {task} (FILE:LINE: words): "), input)
         }
+        Mode::Cap(input) => complained(buffer, line, app, &app.cap_prompt(), input),
+        Mode::Priority { task, input } => complained(buffer, line, app, &app.priority_prompt(task), input),
         Mode::Confirm { question, .. } => {
             clear(buffer, line, app);
             let words = format!("{question}  y/n");
@@ -59,6 +53,17 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, app: &App) -> Option<Positio
             None
         }
     }
+}
+
+/// A line that is typed, and above it what was said about it.
+fn complained(buffer: &mut Buffer, line: Rect, app: &App, prompt: &str, input: &Input) -> Option<Position> {
+    let cursor = typed(buffer, line, app, prompt, input);
+    if let Some((words, is_bad)) = &app.said {
+        let above = Rect { y: line.y - 1, ..line };
+        clear(buffer, above, app);
+        foot::said(buffer, above, (words, *is_bad), &app.theme);
+    }
+    cursor
 }
 
 fn clear(buffer: &mut Buffer, line: Rect, app: &App) {

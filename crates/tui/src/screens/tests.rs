@@ -1,5 +1,6 @@
 //! Every screen, as it is drawn: at the smallest size that is promised and at a large one, in two themes.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use ratatui_core::backend::TestBackend;
@@ -12,6 +13,7 @@ use crate::app::tests::{app_of, large, press, script};
 use crate::app::{App, Message, Screen};
 use crate::data::board::{Board, Project};
 use crate::data::text::{Text, Tone};
+use crate::theme::{Depth, Theme};
 
 fn drawn(app: &mut App, (width, height): (u16, u16)) -> Buffer {
     app.now = conductor_core::values::units::Timestamp(1_700_000_500_000);
@@ -55,13 +57,33 @@ fn word(style: &Style) -> String {
 }
 
 const SIZES: [(u16, u16); 2] = [(80, 24), (200, 50)];
+const THEMES: [&str; 2] = ["default", "dracula"];
 
-/// Snapshots hold times of day, which are local.
+/// Snapshots hold times of day, which are local. The other theme has the same words; what differs is how they look, which
+/// is counted: how many cells have which style.
 fn check(name: &str, mut app: App) {
+    let mut looks = String::new();
     for size in SIZES {
-        let buffer = drawn(&mut app, size);
-        insta::assert_snapshot!(format!("{name}_{}x{}", size.0, size.1), masked(&text(&buffer)));
+        let words = text(&drawn(&mut app, size));
+        insta::assert_snapshot!(format!("{name}_{}x{}", size.0, size.1), masked(&words));
+        for theme in THEMES {
+            app.theme = Theme::named(theme, Depth::True);
+            let buffer = drawn(&mut app, size);
+            assert_eq!(text(&buffer), words, "{name} in {theme}");
+            looks += &format!("{theme} at {}x{}\n{}", size.0, size.1, cells(&buffer));
+        }
+        app.theme = Theme::named(THEMES[0], Depth::True);
     }
+    insta::assert_snapshot!(format!("{name}_looks"), looks);
+}
+
+/// How many cells have each style; the clock's digits change how words are laid out and never how they look.
+fn cells(buffer: &Buffer) -> String {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for cell in &buffer.content {
+        *counts.entry(word(&cell.style())).or_default() += 1;
+    }
+    counts.iter().map(|(style, count)| format!("{count:>6} {style}\n")).collect()
 }
 
 /// `14:05` and `14:05:09` become as many dots.
@@ -113,9 +135,14 @@ fn every_tab() {
 
 #[test]
 fn what_is_in_front() {
-    for (name, keys) in
-        [("help", "?pager"), ("confirm", "rx"), ("typed", "smind the tests"), ("filter", "/pay")]
-    {
+    for (name, keys) in [
+        ("help", "?pager"),
+        ("confirm", "rx"),
+        ("typed", "smind the tests"),
+        ("filter", "/pay"),
+        ("cap", "c12.5"),
+        ("priority", "uurgent\n"),
+    ] {
         let mut app = app_of(&script(), true, "default");
         press(&mut app, keys);
         check(name, app);
@@ -148,7 +175,7 @@ fn two_themes() {
 
 #[test]
 fn it_fits_every_size_and_nothing_panics() {
-    for keys in ["", "f", "4", "6", "?", "rx", ":lo", "[", "\n", "/x"] {
+    for keys in ["", "f", "4", "6", "?", "rx", ":lo", "[", "\n", "/x", "cx\n", "ux\n"] {
         let mut app = app_of(&script(), true, "default");
         press(&mut app, keys);
         for (width, height) in

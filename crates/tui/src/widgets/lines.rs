@@ -5,7 +5,7 @@ use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
 use crate::data::state::Glyphs;
-use crate::data::text::{Line, Tone, cut, width_of};
+use crate::data::text::{Line, Tone, cut};
 use crate::theme::Theme;
 
 /// Where lines meet and end.
@@ -59,13 +59,25 @@ impl Lines<'_> {
 
 /// A line in its tones, cut where there is no room. How many columns it took.
 pub(crate) fn put(buffer: &mut Buffer, area: Rect, line: &Line, theme: &Theme) -> u16 {
+    // Without Unicode, the whole screen is made ASCII in the end.
+    put_by(buffer, area, line, Glyphs::Unicode, |tone| theme.style(tone))
+}
+
+/// As `put`, with looks of the caller's.
+pub(crate) fn put_by(
+    buffer: &mut Buffer,
+    area: Rect,
+    line: &Line,
+    glyphs: Glyphs,
+    style: impl Fn(Tone) -> Style,
+) -> u16 {
     let mut x = area.x;
     for piece in &line.pieces {
         let room = area.right().saturating_sub(x);
-        let text = cut(&piece.text, usize::from(room));
-        buffer.set_stringn(x, area.y, &text, usize::from(room), theme.style(piece.tone));
-        x += width_of(&text) as u16;
-        if x >= area.right() {
+        let text = cut(&piece.text, usize::from(room), glyphs.ellipsis());
+        (x, _) = buffer.set_stringn(x, area.y, &text, usize::from(room), style(piece.tone));
+        // One sign is enough for all that is missing.
+        if x >= area.right() || text != piece.text {
             break;
         }
     }

@@ -73,7 +73,7 @@ fn heading(
     let name = if name.is_empty() { "without a group" } else { name };
     let room = usize::from(line.width).saturating_sub(width_of(&figures) + 4);
     let left = Rect { x: line.x + 1, width: line.width.saturating_sub(1), ..line };
-    lines::put_tone(buffer, left, Tone::Strong, &format!("{fold} {}", cut(name, room)), theme);
+    lines::put_tone(buffer, left, Tone::Strong, &format!("{fold} {}", cut(name, room, "…")), theme);
     right(buffer, line, &figures, theme.style(Tone::Dim));
 }
 
@@ -96,7 +96,7 @@ fn wide(buffer: &mut Buffer, area: Rect, row: &Row, style: Style, theme: &Theme)
     let name = room.saturating_sub(note + 1);
     let mut x = area.x;
     let mut column = |text: &str, width: usize, to_right: bool, style: Style| {
-        let text = cut(text, width);
+        let text = cut(text, width, "…");
         let gap = if to_right { width - width_of(&text) } else { 0 };
         buffer.set_stringn(x + gap as u16, area.y, &text, width, style);
         x += width as u16 + 1;
@@ -118,7 +118,7 @@ fn narrow(buffer: &mut Buffer, area: Rect, row: &Row, style: Style, theme: &Them
     };
     let figures = COST + 1 + width_of(middle);
     let name = usize::from(area.width).saturating_sub(figures + 1);
-    buffer.set_stringn(area.x, area.y, cut(&row.id, name), name, Style::new());
+    buffer.set_stringn(area.x, area.y, cut(&row.id, name, "…"), name, Style::new());
     let at = Rect { width: area.width.saturating_sub(COST as u16 + 1), ..area };
     right(buffer, at, middle, tone);
     right(buffer, area, &row.cost, Style::new());

@@ -24,15 +24,18 @@ import {
   resume,
   retireItem,
   type Stats,
+  useEvidence,
   useItems,
   useStats,
 } from "./data";
+import { Evidence } from "./Evidence";
 
 export function Expertise() {
   const { project = "" } = useParams<{ project: string }>();
   const [read, write] = usePlace();
   const items = useItems(project);
   const stats = useStats(project);
+  const evidence = useEvidence(project);
   const forbidden = useForbidden(project, "admin");
   const again = () => {
     items.again();
@@ -84,7 +87,7 @@ export function Expertise() {
           </Button>
         </div>
         <p className="dim">{text.about}</p>
-        <Refused error={items.refusal ?? stats.refusal} />
+        <Refused error={items.refusal ?? stats.refusal ?? evidence.refusal} />
         {stats.value && <Helps project={project} stats={stats.value} again={again} forbidden={forbidden} />}
         {items.value && shown.length === 0 && (
           <section className="empty">
@@ -110,6 +113,7 @@ export function Expertise() {
             </tbody>
           </table>
         )}
+        {evidence.value && <Evidence all={evidence.value} />}
       </div>
     </>
   );

@@ -20,6 +20,55 @@ export interface Item {
   given: boolean;
   gain: Interval | null;
   tally: { used: number; helpful: number };
+  seen?: number;
+  evidence?: { run: string; task: string }[];
+}
+
+/** How long tasks like each other took. */
+export interface TimesOf {
+  command: string | null;
+  agent: string | null;
+  model: string | null;
+  kind: string | null;
+  size: string | null;
+  tasks: number;
+  median_ms: number;
+  low_ms: number;
+  high_ms: number;
+  runs: string[];
+}
+
+/** How a model did with one kind of task. */
+export interface ModelOf {
+  agent: string;
+  model: string;
+  kind: string | null;
+  good: number;
+  all: number;
+  runs: string[];
+}
+
+export interface Advice {
+  agent: string;
+  kind: string | null;
+  instead_of: string;
+  why: string;
+}
+
+/** What a task changed when it landed last. */
+export interface Touched {
+  task: string;
+  files: string[];
+  run: string;
+}
+
+/** Of `GET /api/projects/{project}/expertise-evidence`. */
+export interface Evidence {
+  times: TimesOf[];
+  models: ModelOf[];
+  advice: Advice[];
+  together: Item[];
+  touched: Touched[];
 }
 
 interface Spread {
@@ -70,6 +119,18 @@ export function useStats(project: string): Looked<Stats> {
         { project },
         signal,
       )) as unknown as Stats,
+  );
+}
+
+export function useEvidence(project: string): Looked<Evidence> {
+  return useLooked(
+    `expertise-evidence ${project}`,
+    async (signal) =>
+      (await get<"GET /api/projects/{project}/expertise-evidence">(
+        "/api/projects/{project}/expertise-evidence",
+        { project },
+        signal,
+      )) as unknown as Evidence,
   );
 }
 

@@ -1,8 +1,6 @@
 //! Items, their versions and what they come to, as people and programs read them.
 
-use conductor_core::expertise::{
-    Arm, Candidate, Comparison, Interval, Item, Tally, compare, difference, domain_page,
-};
+use conductor_core::expertise::{Arm, Candidate, Comparison, Interval, Item, Tally, difference, domain_page};
 use conductor_core::values::units::Millis;
 use conductor_engine::expertise::{ByAgent, Version};
 use conductor_engine::records::flat::timestamp;
@@ -166,7 +164,7 @@ pub(super) async fn history(args: &args::OfItem) -> Result<Exit, CliError> {
 
 pub(super) async fn stats(args: &args::ExpertiseWhole) -> Result<Exit, CliError> {
     let (comparison, paused, agents) = match looked_at().await? {
-        Some(store) => (compare(store.observations().await?), store.paused().await?, store.by_agent().await?),
+        Some(store) => (store.comparison().await?, store.paused().await?, store.by_agent().await?),
         None => Default::default(),
     };
     if args.json {

@@ -37,7 +37,8 @@ pub(super) fn verify(args: &args::PluginVerify) -> Result<Exit, CliError> {
         "verifier": found.name, "version": verdict.version, "passed": verdict.passed,
         "findings": verdict.findings, "more": verdict.more,
     });
-    answer_either(args.json, &text(&found.name, &verdict), "conductor.findings/1", value)?;
+    let words = if args.json { String::new() } else { text(&found.name, &verdict) };
+    answer_either(args.json, &words, "conductor.findings/1", value)?;
     Ok(if verdict.passed { Exit::Done } else { Exit::TaskFailed })
 }
 

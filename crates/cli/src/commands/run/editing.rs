@@ -12,8 +12,8 @@ use conductor_core::schedule::Scheduler;
 use conductor_core::schedule::amend::{self, Retaken};
 use conductor_core::values::ids::TaskId;
 use conductor_core::values::units::{Now, Tick};
+use conductor_engine::expertise::{self, Wanted};
 use conductor_engine::host::clock::wall;
-use conductor_engine::records::history;
 use conductor_engine::stores::{EarlierRuns, RunLog, StoredRun};
 
 use tokio::task::JoinHandle;
@@ -144,7 +144,9 @@ async fn retake(stored: &StoredRun, log: &RunLog, run: Run, plan: Plan) -> Resul
     let mut taken = Plan { tasks: amendment.tasks, ..plan };
     amendment.absent = super::check_agents(&taken)?;
     let mut earlier = EarlierRuns::of(log.reader());
-    history::estimate(&mut earlier, &stored.directory, &stored.source, &mut taken).await?;
+    let place = (stored.directory.as_path(), stored.source.as_str());
+    let wanted = Wanted { models: false, ..Wanted::by(&taken, false) };
+    expertise::teach(&mut earlier, place, &mut taken, wanted).await?;
     earlier.notice().into_iter().for_each(talk);
     amendment.tasks = taken.tasks;
     let now = Now { at: wall(), tick: Tick(0), jitter: 0.0 };

@@ -13,7 +13,7 @@ use conductor_core::run::Run;
 use conductor_core::run::event::Options;
 use conductor_core::schedule::{Refusal, Request};
 use conductor_engine::dispatch::Control;
-use conductor_engine::records::history;
+use conductor_engine::expertise::{self, Wanted};
 use conductor_engine::stores::{EarlierRuns, Store};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -141,11 +141,11 @@ impl Watched {
         amendment.absent = absent(&joining)?;
         // What earlier runs tell is good to know, and no reason to fail; what cannot be read was told at the start.
         let mut earlier = EarlierRuns::of(self.store.as_ref());
-        if self.learns {
-            let _ = history::learn(&mut earlier, &self.source, &mut joining).await;
-        }
         if let Some(directory) = self.file.parent() {
-            let _ = history::estimate(&mut earlier, directory, &self.source, &mut joining).await;
+            let place = (directory, self.source.as_str());
+            // Which models are good at what was told to the run when it began.
+            let wanted = Wanted { models: false, ..Wanted::by(&joining, self.learns) };
+            let _ = expertise::teach(&mut earlier, place, &mut joining, wanted).await;
         }
         amendment.tasks = joining.tasks;
         loop {

@@ -10,6 +10,7 @@ use conductor_core::values::units::{Tick, Timestamp};
 use conductor_engine::dispatch::board::Board;
 use conductor_engine::host::clock::wall;
 use conductor_engine::stores::bus::Records;
+use conductor_tui::inline::Glyphs;
 
 use super::super::block::{self, Manner, Picture, ROWS, Row};
 use super::super::lines::{Lines, heading, is_colored, short_time};
@@ -43,7 +44,7 @@ impl Watch {
             board: stage.board.clone(),
             ahead: Ahead::new(stage.graph.clone()),
             lines: Lines::new(stage.run, colored),
-            manner: Manner { colored, unicode: terminal::knows_unicode() },
+            manner: Manner { colored, glyphs: glyphs() },
             running: BTreeSet::new(),
             asking: places(stage.run, needs_person),
             zero: None,
@@ -209,6 +210,13 @@ impl Watch {
             row.phase = "stopping";
         }
         row
+    }
+}
+
+fn glyphs() -> Glyphs {
+    match terminal::knows_unicode() {
+        true => Glyphs::Unicode,
+        false => Glyphs::Ascii,
     }
 }
 

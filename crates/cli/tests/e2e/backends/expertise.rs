@@ -84,10 +84,9 @@ fn an_attempt_does_all_that_the_seed_asks_of_it() {
     expect_tidy(&bench.world);
 }
 
-/// Only on request, and only what a tool's output shows.
-#[test]
-fn a_model_reads_a_transcript_and_claims_without_a_true_quote_are_dropped() {
-    let Some(bench) = Bench::new(Agent::Claude, "", &task("second", "")) else { return };
+/// What a model is asked for in the tests below, and what it says: one claim that a tool's output bears out, and one that
+/// only the agent does.
+fn reading(bench: &Bench) {
     let work =
         Script::new().run("echo the port of the database is 5433").write_file("src/api/more.txt", "43\n");
     bench.script("second", work.finish("Everything is perfect, always use foo."));
@@ -102,6 +101,39 @@ fn a_model_reads_a_transcript_and_claims_without_a_true_quote_are_dropped() {
         claim("Always use foo.", "Everything is perfect, always use foo."),
     );
     bench.script("none", Script::new().finish(answer));
+}
+
+/// Where the file allows it, when all is done: the result is told before, and the exit code is that of the tasks.
+#[test]
+fn a_model_reads_after_a_run_whose_file_says_what_that_may_cost() {
+    let tasks = task("second", "") + "limits: { learn_cost: 0.50 }\n";
+    let Some(bench) = Bench::new(Agent::Claude, "", &tasks) else { return };
+    reading(&bench);
+    let ended = bench.run(&[]).ended_within(SLOW).expect(0);
+    ended.says("a model reads 1 transcript, for at most $0.50").says("1 item learned from transcripts");
+    assert!(!bench.stand_in.requests("none").is_empty());
+    let listed = conductor(&bench.world, &["expertise", "list", "--all", "--json"]).expect(0).json();
+    let by_model: Vec<&Value> =
+        listed["items"].as_array().unwrap().iter().filter(|item| item["source"] == "model").collect();
+    assert_eq!(by_model.len(), 1, "{listed}");
+    assert_eq!(by_model[0]["claim"], "The database listens on port 5433.");
+    expect_tidy(&bench.world);
+}
+
+#[test]
+fn no_model_reads_where_the_run_has_used_up_its_money() {
+    let tasks = task("second", "") + "limits: { learn_cost: 0.50, max_cost: 0.0011, on_budget: finish }\n";
+    let Some(bench) = Bench::new(Agent::Claude, "", &tasks) else { return };
+    reading(&bench);
+    bench.run(&[]).ended_within(SLOW);
+    assert_eq!(bench.stand_in.requests("none").len(), 0);
+}
+
+/// Only on request, and only what a tool's output shows.
+#[test]
+fn a_model_reads_a_transcript_and_claims_without_a_true_quote_are_dropped() {
+    let Some(bench) = Bench::new(Agent::Claude, "", &task("second", "")) else { return };
+    reading(&bench);
     bench.run(&[]).ended_within(SLOW).expect(0);
     assert_eq!(bench.stand_in.requests("none").len(), 0, "nothing is asked of a model by itself");
     let learned =

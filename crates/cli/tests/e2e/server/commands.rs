@@ -6,7 +6,7 @@ use super::client::Served;
 use crate::harness::{CONDUCTOR, World};
 
 /// Commands that mean something only in a terminal.
-const ELSEWHERE: [(&str, &str); 44] = [
+const ELSEWHERE: [(&str, &str); 41] = [
     ("import github", "writes files into the folder one is in"),
     ("import markdown", "writes files into the folder one is in"),
     ("import linear", "writes files into the folder one is in"),
@@ -37,9 +37,6 @@ const ELSEWHERE: [(&str, &str); 44] = [
     ("browser peek", "of windows on the user's screen"),
     ("browser attach", "of windows on the user's screen"),
     ("config path", "names files of the user"),
-    ("expertise export", "GET /api/projects/{project}/expertise"),
-    ("expertise import", "POST /api/projects/{project}/expertise"),
-    ("expertise learn", "asks a model: the bill is the user's of that machine"),
     ("run", "POST /api/projects/{project}/parallel/start, POST /api/runs/{run}/resume"),
     ("wait", "GET /api/runs/{run}/events/stream"),
     ("group wait", "GET /api/runs/{run}/events/stream"),

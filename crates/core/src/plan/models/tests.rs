@@ -30,7 +30,7 @@ fn check(plan: &Plan, task: &Task, now: &Circumstances<'_>, expect: &str) {
 }
 
 fn sample(model: &str, good: u32, all: u32) -> Sample {
-    Sample { agent: "claude".into(), model: model.into(), good, all }
+    Sample { agent: "claude".into(), model: model.into(), kind: None, good, all }
 }
 
 #[test]
@@ -157,6 +157,41 @@ fn former_runs_move_a_tier_up_or_down() {
     assert_eq!(told(&others), "small: complexity 0.00", "others' models teach nothing");
 }
 
+/// A model may be good at one kind of task and bad at another.
+#[test]
+fn tasks_of_the_same_kind_tell_more_than_others() {
+    let with =
+        |model: &str, kind: &str, good, all| Sample { kind: Some(kind.into()), ..sample(model, good, all) };
+    let told = |samples: &[Sample]| {
+        let now = Circumstances { samples, ..Circumstances::default() };
+        choose(&auto(), &task("Fix it"), "claude", &now).why
+    };
+    let why = told(&[with("haiku", "fix", 1, 4), with("haiku", "feat", 40, 40), with("sonnet", "fix", 4, 4)]);
+    assert!(why.ends_with("is for small; medium, for small succeeds in 25 % of fix tasks here"), "{why}");
+    let why = told(&[with("haiku", "fix", 4, 4), with("haiku", "feat", 0, 40), with("sonnet", "fix", 4, 4)]);
+    assert!(!why.contains("is for"), "it is good at these: {why}");
+    let why = told(&[with("haiku", "fix", 1, 2), with("haiku", "feat", 0, 40), with("sonnet", "feat", 4, 4)]);
+    assert!(why.ends_with("small succeeds in 2 % here"), "two are too few: {why}");
+}
+
+#[test]
+fn what_is_learned_can_be_shown_as_it_is_used() {
+    let with =
+        |model: &str, kind: &str, good, all| Sample { kind: Some(kind.into()), ..sample(model, good, all) };
+    let samples = [with("haiku", "fix", 1, 4), with("haiku", "feat", 40, 40), with("sonnet", "fix", 4, 4)];
+    let told: Vec<String> = advice(&Models::default(), &samples)
+        .into_iter()
+        .map(|one| format!("{:?} {} -> {}: {}", one.kind, one.instead_of, one.tier, one.why))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "None medium -> small: small, which succeeds in 93 % here",
+            "Some(\"fix\") small -> medium: medium, for small succeeds in 25 % of fix tasks here",
+        ]
+    );
+}
+
 #[test]
 fn as_the_money_goes_the_tiers_go_down() {
     let at = |spent: f64| {
@@ -193,12 +228,15 @@ fn bad_work_is_tried_again_one_tier_higher_as_far_as_the_money_goes() {
 fn samples() -> impl Strategy<Value = Vec<Sample>> {
     let agents = prop::sample::select(vec!["claude", "codex"]);
     let models = prop::sample::select(vec!["haiku", "sonnet", "opus", "gpt-5.6-luna", "gpt-5.6-sol", "else"]);
-    let one = (agents, models, 0..20_u32, 0..20_u32).prop_map(|(agent, model, good, more)| Sample {
-        agent: agent.into(),
-        model: model.into(),
-        good,
-        all: good + more,
-    });
+    let kinds = prop::sample::select(vec![None, Some("fix"), Some("refactor")]);
+    let one =
+        (agents, models, kinds, 0..20_u32, 0..20_u32).prop_map(|(agent, model, kind, good, more)| Sample {
+            agent: agent.into(),
+            model: model.into(),
+            kind: kind.map(str::to_owned),
+            good,
+            all: good + more,
+        });
     prop::collection::vec(one, 0..8)
 }
 

@@ -132,7 +132,8 @@ fn a_run_short_of_money_begins_with_smaller_models() {
     }
     let mut options = queue(1);
     options.limits.max_cost = Some(Usd::from_dollars(1.0));
-    options.samples = vec![Sample { agent: "claude".into(), model: "opus".into(), good: 9, all: 9 }];
+    options.samples =
+        vec![Sample { agent: "claude".into(), model: "opus".into(), kind: None, good: 9, all: 9 }];
     let (mut s, _) = Script::start(plan, options);
     assert_eq!(s.model("a").0, Some("opus"));
     s.use_up("a", 0.6);

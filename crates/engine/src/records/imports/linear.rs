@@ -60,12 +60,14 @@ fn item(issue: &Value) -> Item {
 
 /// 1 is urgent and 4 is low there; 0 is none.
 fn priority(issue: &Value) -> Option<u8> {
-    let number = issue["priority"].as_u64().or_else(|| issue["priority"]["value"].as_u64());
+    let priority = &issue["priority"];
+    // Its schema has a `Float` for it.
+    let number = priority.as_f64().or_else(|| priority["value"].as_f64());
     match number {
-        Some(1) => Some(0),
-        Some(2) => Some(1),
-        Some(3) => Some(2),
-        Some(4) => Some(3),
+        Some(1.0) => Some(0),
+        Some(2.0) => Some(1),
+        Some(3.0) => Some(2),
+        Some(4.0) => Some(3),
         _ => None,
     }
 }

@@ -54,6 +54,64 @@ pub(super) static VERBS: &[Verb] = &[
         At::Project,
     ),
     verb(
+        get(
+            "/api/projects/{project}/expertise-evidence",
+            VIEWER,
+            "Show what estimates, the choice of models and the overlap of tasks rest on",
+            by!(carry),
+        )
+        .json(
+            "conductor.expertise-evidence/1",
+            "times [object], models [object], advice [object], together [object], touched [object]",
+        ),
+        "expertise evidence --json --file={file}",
+        At::Project,
+    ),
+    verb(
+        get(
+            "/api/projects/{project}/expertise-export",
+            VIEWER,
+            "The items as a file to share, as `.conductor/expertise.yaml` has them",
+            by!(carry),
+        )
+        .other("application/yaml"),
+        "expertise export",
+        At::Project,
+    ),
+    Verb {
+        input: Some("text"),
+        ..verb(
+            post(
+                "/api/projects/{project}/expertise-import",
+                ADMIN,
+                "Take in the items of a file: all of them, or none if one is bad",
+                by!(carry),
+            )
+            .body(&[must("text", Kind::Words, "The file, as an export writes it.")])
+            .json("conductor.expertise-imported/1", "items whole, changed whole"),
+            "expertise import --json -",
+            At::Project,
+        )
+    },
+    verb(
+        post(
+            "/api/projects/{project}/expertise-learn",
+            ADMIN,
+            "Have a model read what a task's agent and its tools said, and make items of it; costs money",
+            by!(carry),
+        )
+        .body(&[
+            must("task", Kind::Text, "Read the newest attempt of this task."),
+            must("max_cost", Kind::Amount, "Stop the model once it has cost this much, in dollars."),
+            may("run", Kind::Text, "Use this run (default: the newest one of the project with the task)."),
+            may("agent", Kind::Text, "Ask this agent (default: the configured agent)."),
+            may("model", Kind::Text, "Ask with this model."),
+        ])
+        .json("conductor.expertise-learned/1", "items [text], dropped [text]"),
+        "expertise learn --json {options} -- {task}",
+        At::Project,
+    ),
+    verb(
         post(
             "/api/projects/{project}/expertise-resume",
             ADMIN,
