@@ -29,6 +29,8 @@ pub struct Repeats {
     pub answers: Vec<(Question, Answer)>,
     /// Messages of people to the agent that works on it.
     pub words: Vec<String>,
+    /// Those of them that came while the run was not active, until an attempt has had them.
+    pub unheard: Vec<String>,
     /// Agents that could not do it, for reasons of their own.
     pub unfit: Vec<String>,
     /// How many of its models could not do it.
@@ -109,17 +111,33 @@ impl Run {
                 self.repeats.entry(node).or_default().preempted += 1;
             }
             Event::LeaseLost { .. } => self.repeats.entry(node).or_default().lost_workers += 1,
-            Event::WordsSent { words, .. } => {
-                self.repeats.entry(node).or_default().words.push(words.clone());
+            Event::WordsSent { words, unheard, .. } => {
+                let repeats = self.repeats.entry(node).or_default();
+                repeats.words.push(words.clone());
+                repeats.unheard.extend(unheard.then(|| words.clone()));
             }
             Event::AttemptEnded { outcome, change, .. } => {
                 self.account_end(node, outcome, change.as_deref());
+                if !matches!(outcome, Outcome::Interrupted)
+                    && let Some(repeats) = self.repeats.get_mut(&node)
+                {
+                    repeats.unheard.clear();
+                }
             }
             Event::TaskReopened { .. } => {
                 let before = self.repeats.remove(&node).filter(|repeats| repeats.cut_short);
-                if let Some(Repeats { round, session, session_of, answers, words, stack, .. }) = before {
-                    let kept =
-                        Repeats { round, session, session_of, answers, words, stack, ..Repeats::default() };
+                if let Some(before) = before {
+                    let Repeats { round, session, session_of, answers, words, unheard, stack, .. } = before;
+                    let kept = Repeats {
+                        round,
+                        session,
+                        session_of,
+                        answers,
+                        words,
+                        unheard,
+                        stack,
+                        ..Repeats::default()
+                    };
                     self.repeats.insert(node, kept);
                 }
             }
@@ -136,6 +154,7 @@ impl Run {
         let session = (agent.to_owned(), session.to_owned());
         let executor = self.tasks[place].executor;
         let repeats = self.repeats.entry(node).or_default();
+        repeats.unheard.clear();
         // One that goes on is told of again.
         if repeats.session.as_ref() != Some(&session) {
             (repeats.session, repeats.session_of) = (Some(session), executor);
