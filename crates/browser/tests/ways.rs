@@ -87,7 +87,8 @@ impl Stage {
         if rustix::process::geteuid().is_root() {
             command.arg("--no-sandbox");
         }
-        command.env("PLAYWRIGHT_MCP_PING_TIMEOUT_MS", "0");
+        command.arg("--output-dir").arg(self.home.path().join("out"));
+        command.env("PLAYWRIGHT_MCP_PING_TIMEOUT_MS", "0").current_dir(self.home.path());
         command
     }
 }

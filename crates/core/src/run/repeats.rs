@@ -111,38 +111,37 @@ impl Run {
                 self.repeats.entry(node).or_default().preempted += 1;
             }
             Event::LeaseLost { .. } => self.repeats.entry(node).or_default().lost_workers += 1,
-            Event::WordsSent { words, unheard, .. } => {
-                let repeats = self.repeats.entry(node).or_default();
-                repeats.words.push(words.clone());
-                repeats.unheard.extend(unheard.then(|| words.clone()));
-            }
+            Event::WordsSent { words, unheard, .. } => self.account_words(node, words, *unheard),
             Event::AttemptEnded { outcome, change, .. } => {
                 self.account_end(node, outcome, change.as_deref());
-                if !matches!(outcome, Outcome::Interrupted)
-                    && let Some(repeats) = self.repeats.get_mut(&node)
-                {
-                    repeats.unheard.clear();
-                }
+                self.account_hearing(node, outcome);
             }
-            Event::TaskReopened { .. } => {
-                let before = self.repeats.remove(&node).filter(|repeats| repeats.cut_short);
-                if let Some(before) = before {
-                    let Repeats { round, session, session_of, answers, words, unheard, stack, .. } = before;
-                    let kept = Repeats {
-                        round,
-                        session,
-                        session_of,
-                        answers,
-                        words,
-                        unheard,
-                        stack,
-                        ..Repeats::default()
-                    };
-                    self.repeats.insert(node, kept);
-                }
-            }
+            Event::TaskReopened { .. } => self.account_reopening(node),
             _ => {}
         }
+    }
+
+    fn account_words(&mut self, node: Node, words: &str, unheard: bool) {
+        let repeats = self.repeats.entry(node).or_default();
+        repeats.words.push(words.to_owned());
+        repeats.unheard.extend(unheard.then(|| words.to_owned()));
+    }
+
+    /// An attempt that was not cut short has heard all there was to hear.
+    fn account_hearing(&mut self, node: Node, outcome: &Outcome) {
+        if !matches!(outcome, Outcome::Interrupted)
+            && let Some(repeats) = self.repeats.get_mut(&node)
+        {
+            repeats.unheard.clear();
+        }
+    }
+
+    fn account_reopening(&mut self, node: Node) {
+        let Some(before) = self.repeats.remove(&node).filter(|repeats| repeats.cut_short) else { return };
+        let Repeats { round, session, session_of, answers, words, unheard, stack, .. } = before;
+        let kept =
+            Repeats { round, session, session_of, answers, words, unheard, stack, ..Repeats::default() };
+        self.repeats.insert(node, kept);
     }
 
     fn account_session(&mut self, place: usize, session: &str) {
