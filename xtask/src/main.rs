@@ -23,6 +23,7 @@ usage: cargo xtask test [-- FILTER]   everything that must hold before a merge; 
        cargo xtask soak               the faults at full size: 200 kills, 1,000 grandchildren, 10 GB of output
        cargo xtask soak faults        only the random faults, for twenty minutes
        cargo xtask soak money         only the random bills: 200 runs of the real agents
+       cargo xtask soak cloud         only agents in the cloud: 200 kills, and 20 sessions in one browser
        cargo xtask soak api           only the API: hundreds of made-up requests to each operation
        cargo xtask bench [--quick]    Conductor beside make, ninja, parallel and bare git; writes docs/BENCHMARKS.md
        cargo xtask bench --git        workspaces and merging alone, only printed; both need 10 GB of room for a while
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         ["soak"] => test::soak(),
         ["soak", "faults"] => test::soak_faults(),
         ["soak", "money"] => test::soak_money(),
+        ["soak", "cloud"] => test::soak_cloud(),
         ["soak", "api"] => test::soak_api(),
         ["bench", options @ ..] if options.iter().all(|option| bench::OPTIONS.contains(option)) => {
             bench::run(options)

@@ -64,14 +64,27 @@ pub(crate) fn soak() -> Result {
     let mut command = nextest();
     let large = "package(conductor) & (test(killed_at_random) | test(agents::) | test(huge_file) | test(/_slowly$/) | test(rehearsed_))";
     command.args(["-E", large, "-E", "package(conductor-testkit) & binary(real)"]);
-    command.args(["-E", "package(conductor-browser) & test(/_slowly$/)"]);
     command.env("CONDUCTOR_CRASH_POINTS", "200").env("CONDUCTOR_GRANDCHILDREN", "1000");
     command.env("CONDUCTOR_REHEARSED_GRAPHS", "20");
     command.env("CONDUCTOR_FLOOD_BYTES", "10000000000").env("CONDUCTOR_HUGE_MIB", "2048");
     step("soak", || openly(&mut command))?;
     step("faults", faults)?;
     step("money", money)?;
+    step("cloud", cloud)?;
     soak_api()
+}
+
+/// Sessions elsewhere: killed at every step, 200 times in all, and many of them in one browser.
+pub(crate) fn soak_cloud() -> Result {
+    step("tools", || tools::provide(&tools::FOR_TESTS))?;
+    step("cloud", cloud)
+}
+
+fn cloud() -> Result {
+    let mut command = nextest();
+    command.args(["-E", "package(conductor) & test(/submitted_once$/)", "--no-capture"]);
+    command.args(["-E", "package(conductor-browser) & test(/_slowly$/)"]);
+    openly(command.env("CONDUCTOR_CLOUD_KILLS", "150").env("CONDUCTOR_BROWSER_KILLS", "51"))
 }
 
 /// Hundreds of made-up requests to each operation of the API, other ones each time.

@@ -8,14 +8,14 @@ mod watching;
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
 use crate::health::{Ladder, Trouble};
 use crate::page::{Page, PageError, View};
-use crate::records::OwnRecord;
+use crate::records::{Intent, OwnRecord};
 use crate::selectors::{Pattern, Selectors, SelectorsError};
 use crate::server::{ServerError, Source};
 use crate::settings::{Places, Settings};
@@ -86,6 +86,7 @@ pub struct Driver {
     looked: Option<(Instant, Status)>,
     /// Things that people want to know, until they are fetched.
     notes: Vec<String>,
+    intent: Option<Intent>,
 }
 
 impl Driver {
@@ -112,6 +113,7 @@ impl Driver {
             standing: None,
             looked: None,
             notes: Vec::new(),
+            intent: None,
         })
     }
 
@@ -134,8 +136,16 @@ impl Driver {
         Ok(crate::learning::point(self.page()?, within)?)
     }
 
+    /// From now on how far a submission has come is recorded in this folder, under this mark.
+    pub fn record_intent(&mut self, folder: &Path, mark: &str) {
+        self.intent = Some(Intent::new(folder, mark));
+    }
+
     /// Begins a session with a prompt. It is submitted at most once: after the click, an error is `Unsure`.
     pub fn create(&mut self, prompt: Prompt<'_>) -> Result<String, DriveError> {
+        if let Some(intent) = &self.intent {
+            intent.composing().map_err(|error| self.not_understood(StepError::Unrecorded(error)))?;
+        }
         let values = BTreeMap::from([
             ("prompt", prompt.text),
             ("repository", prompt.repository),
@@ -265,6 +275,7 @@ impl Driver {
             values: values.clone(),
             tab: &self.tab,
             patience: PATIENCE,
+            intent: self.intent.as_ref().filter(|_| steps == "create"),
             submitted: false,
         };
         Ok(walk.take(steps))

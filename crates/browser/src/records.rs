@@ -161,6 +161,38 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::rename(aside, path)
 }
 
+/// How far a submission has come, on the disk before the click that submits: a process that is killed while it composes has
+/// submitted nothing, and the next one knows.
+#[derive(Debug)]
+pub struct Intent {
+    path: PathBuf,
+    mark: String,
+}
+
+impl Intent {
+    pub fn new(folder: &Path, mark: &str) -> Intent {
+        Intent { path: folder.join("browser-intent"), mark: mark.to_owned() }
+    }
+
+    pub fn composing(&self) -> io::Result<()> {
+        self.write("composing")
+    }
+
+    pub fn submitting(&self) -> io::Result<()> {
+        self.write("submitting")
+    }
+
+    /// Only where the file says that it was composed and no more is it certain that nothing was submitted.
+    pub fn may_be_submitted(&self) -> bool {
+        fs::read_to_string(&self.path).map_or(true, |text| text != format!("composing {}", self.mark))
+    }
+
+    fn write(&self, state: &str) -> io::Result<()> {
+        write_whole(&self.path, format!("{state} {}", self.mark).as_bytes())?;
+        fs::File::open(&self.path)?.sync_all()
+    }
+}
+
 fn asking(path: &Path, request: Request) -> PathBuf {
     path.with_extension(format!("{}.ask", request.name()))
 }

@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use crate::health::Trouble;
 use crate::page::{Page, PageError, View};
+use crate::records::Intent;
 use crate::selectors::{Found, Selectors, Step};
 
 mod boxes;
@@ -42,6 +43,8 @@ pub enum StepError {
     Disabled { control: String, view: Box<View> },
     #[error("'{control}' has {found}, not {wanted}")]
     Differs { control: String, found: String, wanted: String, view: Box<View> },
+    #[error("nothing was submitted, for that it would be could not be recorded: {0}")]
+    Unrecorded(std::io::Error),
     #[error("the tab is not the one that was opened for this session")]
     NotOurTab,
     #[error("the page's address did not become a session's within {} s; it is {url}", ADDRESS.as_secs())]
@@ -81,6 +84,8 @@ pub struct Walk<'a> {
     /// What our tab is known by.
     pub tab: &'a str,
     pub patience: Duration,
+    /// What records that something is about to be submitted.
+    pub intent: Option<&'a Intent>,
     pub submitted: bool,
 }
 
@@ -178,6 +183,9 @@ impl Walk<'_> {
             self.page.evaluate("() => sessionStorage.getItem('conductor-tab')").map_err(failed(step))?;
         if tab.as_str() != Some(self.tab) {
             return Err(StepError::NotOurTab);
+        }
+        if let Some(intent) = self.intent {
+            intent.submitting().map_err(StepError::Unrecorded)?;
         }
         self.submitted = true;
         self.page.click(&reference, control).map_err(|error| {

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::{self, JoinHandle};
@@ -326,6 +327,21 @@ fn a_visitor_check_is_waited_for_and_the_picture_is_taken_by_the_driver() {
     assert_eq!(stage.site.sessions().len(), 2);
 }
 
+/// The address of a web server that is no MCP server.
+fn talks_of_other_things() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for mut socket in listener.incoming().flatten() {
+            let _ = socket.read(&mut [0; 4096]);
+            let _ = socket.write_all(
+                b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: 5\r\n\r\nhello",
+            );
+        }
+    });
+    format!("http://{address}/mcp")
+}
+
 #[test]
 fn no_browser_and_a_server_that_refuses_are_told() {
     let home = tempfile::tempdir().unwrap();
@@ -342,7 +358,16 @@ fn no_browser_and_a_server_that_refuses_are_told() {
     let unreachable = said(at("http://127.0.0.1:9/mcp"));
     assert!(unreachable.contains("cannot be reached"), "{unreachable}");
     assert!(said(at("ftp://x")).contains("mcp.server_url"), "{}", said(at("ftp://x")));
-    assert!(said(at("stdio://false")).contains("the MCP server ended"), "{}", said(at("stdio://false")));
+    for (server, words) in [
+        ("stdio://false", "the MCP server ended"),
+        ("stdio://yes", "does not speak the protocol"),
+        ("stdio://sleep 60", "gave no answer within 2 s"),
+        ("stdio://no-such-program", "cannot start the MCP server"),
+        (&talks_of_other_things(), "does not speak the protocol"),
+    ] {
+        let told = said(at(server));
+        assert!(told.contains(words), "{server}: {told}");
+    }
     let Some(_) = browsers::or_skip(home.path()).then_some(()) else { return };
     let nowhere = Settings { executable: Some("/no/chromium".into()), ..Settings::default() };
     assert!(said(nowhere).contains("browser.executable"), "");

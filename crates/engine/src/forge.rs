@@ -14,8 +14,8 @@ use asking::Way;
 #[derive(Debug, Error)]
 pub enum ForgeError {
     #[error(
-        "no forge can be asked: `gh` is not installed or not signed in, and neither GH_TOKEN nor GITHUB_TOKEN is set; \
-         sign in with `gh auth login`, or set a token"
+        "no forge can be asked: `gh` is not installed or not signed in, and neither GH_TOKEN nor GITHUB_TOKEN is set \
+         (GH_ENTERPRISE_TOKEN for a host other than github.com); sign in with `gh auth login`, or set a token"
     )]
     NoLogin,
     #[error(
@@ -68,7 +68,9 @@ impl Forge {
         let own = repository.map(str::to_owned).or_else(|| repository_of(url));
         let shown = || crate::git::courier::shown_url(url);
         let repository = own.ok_or_else(|| ForgeError::NoRepository(shown()))?;
-        let host = host_of(url).unwrap_or_else(|| "github.com".to_owned());
+        // A path has no host: then the one counts that `gh` is set to.
+        let usual = || std::env::var("GH_HOST").ok().filter(|host| !host.is_empty());
+        let host = host_of(url).or_else(usual).unwrap_or_else(|| "github.com".to_owned());
         Ok(Forge { repository, way: Way::find(&host).ok_or(ForgeError::NoLogin)? })
     }
 

@@ -8,9 +8,10 @@ mod http;
 mod work;
 
 use std::collections::{BTreeMap, HashSet};
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -92,14 +93,29 @@ struct Inner {
     pulls: Vec<Pull>,
 }
 
-#[derive(Debug)]
+/// Hears of moments, and holds them for as long as it likes.
+type Watcher = Box<dyn Fn(&str) + Send + Sync>;
+
 struct Shared {
     skin: Skin,
     repositories: BTreeMap<String, PathBuf>,
     inner: Mutex<Inner>,
+    watcher: OnceLock<Watcher>,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Shared").field("skin", &self.skin).field("inner", &self.inner).finish()
+    }
 }
 
 impl Shared {
+    fn passes(&self, moment: &str) {
+        if let Some(watcher) = self.watcher.get() {
+            watcher(moment);
+        }
+    }
+
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -130,7 +146,7 @@ impl Site {
             ..Faults::default()
         };
         let inner = Mutex::new(Inner { faults, ..Inner::default() });
-        let shared = Arc::new(Shared { skin, repositories, inner });
+        let shared = Arc::new(Shared { skin, repositories, inner, watcher: OnceLock::new() });
         let answering = Arc::clone(&shared);
         let server = http::Server::start(move |request| answer(&answering, request))?;
         Ok(Site { shared, server })
@@ -152,6 +168,17 @@ impl Site {
         change(&mut self.shared.inner().faults);
     }
 
+    /// Tells of every moment from now on, and waits there: the start page is asked for (`opened`) and what it shows (`listed`),
+    /// a prompt has come (`asked`) and is a session (`taken`), a session's page asks how it stands (`looked`).
+    pub fn watch(&self, watcher: impl Fn(&str) + Send + Sync + 'static) {
+        let _ = self.shared.watcher.set(Box::new(watcher));
+    }
+
+    /// The value of the cookie `login` of a visitor who has just signed in.
+    pub fn sign_in(&self) -> String {
+        sign_in(&self.shared)
+    }
+
     /// All sign-ins are over.
     pub fn expire(&self) {
         self.shared.inner().logins.clear();
@@ -161,11 +188,7 @@ impl Site {
 fn answer(shared: &Arc<Shared>, request: &Request) -> Response {
     let path = request.path.as_str();
     if request.method == "POST" && path == "/login" {
-        let mut inner = shared.inner();
-        inner.last_login += 1;
-        let login = format!("l{}", inner.last_login);
-        inner.logins.insert(login.clone());
-        return Response::signed_in(login);
+        return Response::signed_in(sign_in(shared));
     }
     let is_signed_in = {
         let inner = shared.inner();
@@ -183,19 +206,39 @@ fn answer(shared: &Arc<Shared>, request: &Request) -> Response {
     if !is_signed_in {
         return Response::html(LOGIN.to_owned());
     }
+    if path == "/code" {
+        shared.passes("opened");
+    }
     if let Some(id) = path.strip_prefix("/code/session_") {
         shared.change(id, |session| session.loads += 1);
     }
     Response::html(APP.replace("SKIN", shared.skin.name()))
 }
 
+fn sign_in(shared: &Shared) -> String {
+    let mut inner = shared.inner();
+    inner.last_login += 1;
+    let login = format!("l{}", inner.last_login);
+    inner.logins.insert(login.clone());
+    login
+}
+
 fn api(shared: &Arc<Shared>, request: &Request, path: &str) -> Response {
     let parts: Vec<&str> = path.split('/').collect();
     let body: Value = serde_json::from_str(&request.body).unwrap_or_default();
     match (request.method.as_str(), parts.as_slice()) {
-        ("GET", ["state"]) => Response::json(&state(shared)),
-        ("POST", ["sessions"]) => begin(shared, &body),
-        ("GET", ["sessions", id]) => look(shared, id),
+        ("GET", ["state"]) => {
+            shared.passes("listed");
+            Response::json(&state(shared))
+        }
+        ("POST", ["sessions"]) => {
+            shared.passes("asked");
+            begin(shared, &body)
+        }
+        ("GET", ["sessions", id]) => {
+            shared.passes("looked");
+            look(shared, id)
+        }
         ("POST", ["sessions", id, "messages"]) => {
             let text = body["text"].as_str().unwrap_or_default().to_owned();
             shared.change(id, |session| session.messages.push(text));
@@ -251,7 +294,9 @@ fn begin(shared: &Arc<Shared>, body: &Value) -> Response {
     };
     let answer = Response::json(&json!({ "id": session.id }));
     let shared = Arc::clone(shared);
+    let held = Arc::clone(&shared);
     thread::spawn(move || work::session(&shared, &session));
+    held.passes("taken");
     answer
 }
 

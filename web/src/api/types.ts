@@ -217,6 +217,7 @@ export interface TaskDetail {
   chosen: unknown;
   max_cost_usd?: number | null;
   output_tokens: number;
+  cloud?: string | null;
   checks: CheckRun[];
   last_tool?: ToolCall | null;
 }

@@ -15,6 +15,7 @@ export const taskWords = {
   atWork: "at work",
   command: "command",
   agent: "Agent",
+  cloud: "In the cloud",
   cost: "Cost",
   lines: "Lines",
   tokens: "Tokens",

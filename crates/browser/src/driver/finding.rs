@@ -2,13 +2,18 @@
 
 use super::{DriveError, Driver};
 use crate::page::View;
+use crate::selectors::Found;
 
 /// How many of the listed sessions are opened, the newest first.
 const CANDIDATES: usize = 20;
 
 impl Driver {
-    /// Looks for a session whose page shows the mark. None: no listed session shows it.
+    /// Looks for a session whose page shows the mark. None: nothing was submitted, or every listed session shows another prompt.
+    /// One that shows none yet may be it.
     pub fn find(&mut self, mark: &str) -> Result<Option<String>, DriveError> {
+        if self.intent.as_ref().is_some_and(|intent| !intent.may_be_submitted()) {
+            return Ok(None);
+        }
         let start = format!("{}{}", self.settings.site, self.selectors.start);
         let listed = self.healthy_view(&start)?;
         let places = self.selectors.find_all("sessions", &listed);
@@ -18,6 +23,7 @@ impl Driver {
                 return Ok(self.address_of(&listed, *at));
             }
         }
+        let mut unknown = None;
         for at in places.into_iter().take(CANDIDATES) {
             let Some(address) = self.address_of(&listed, at) else { continue };
             let view = self.healthy_view(&address)?;
@@ -26,8 +32,22 @@ impl Driver {
             if has_mark {
                 return Ok(Some(address));
             }
+            if !self.shows_a_prompt(&view) {
+                unknown = Some(address);
+            }
         }
-        Ok(None)
+        match unknown {
+            Some(address) => Err(DriveError::Unsure(format!("the session {address} shows no prompt yet"))),
+            None => Ok(None),
+        }
+    }
+
+    /// Whether the transcript has begun: it begins with the prompt.
+    fn shows_a_prompt(&self, view: &View) -> bool {
+        let Found::One(feed) = self.selectors.find("transcript", view, &Default::default()) else {
+            return false;
+        };
+        view.snapshot.nodes.iter().any(|node| node.parent == Some(feed))
     }
 
     fn address_of(&self, view: &View, at: usize) -> Option<String> {

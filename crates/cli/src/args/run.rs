@@ -11,7 +11,7 @@ use crate::complete;
 use super::groups::From;
 use super::{at_once, dollars, duration, repository, words};
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Run {
     /// Run this task file (YAML or JSON); `-` is standard input (default: conductor.yaml,
     /// .conductor/tasks.yaml or tasks.yaml of this directory, else of the repository's root)
@@ -92,6 +92,14 @@ pub(crate) struct Run {
     #[arg(long, value_enum, value_name = "HOW", default_value_t = Merge::None,
           env = "CONDUCTOR_MERGE", hide_env_values = true)]
     pub(crate) merge: Merge,
+
+    /// Wait this long at the end for the checks of pull requests; 0 only says how they stand
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30m")]
+    pub(crate) checks_within: Millis,
+
+    /// Let failing checks of pull requests add up to N tasks in all, each done by the agent of the task at fault
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) check_fixes: u32,
 
     /// Name the repository of cloud tasks and pull requests, where neither task nor config does
     #[arg(short = 'r', long = "repo", value_name = "OWNER/NAME", value_parser = repository)]
@@ -234,6 +242,8 @@ pub(crate) enum Merge {
     Branch,
     /// Push it and open a pull request, brought up to date on each landing
     Pr,
+    /// Push each task's work as it lands and open a pull request for each task, stacked in their order
+    PrPerTask,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,7 +1,9 @@
 //! `conductor run`: a task file becomes a run, or a run that was left is taken up again.
 
+mod again;
 mod arguments;
 mod audience;
+mod checking;
 mod cloud;
 mod concluding;
 mod detach;
@@ -26,21 +28,19 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
+use conductor_core::plan::Plan;
 use conductor_core::plan::graph::{self, Graph};
-use conductor_core::plan::{Notification, Plan};
 use conductor_core::report::PlanFile;
 use conductor_core::run::Run;
 use conductor_core::run::event::{Event, Options, Record};
 use conductor_core::values::counted::counted;
 use conductor_core::values::ids::RunId;
 use conductor_core::values::units::{Now, Tick};
-use conductor_engine::agents;
 use conductor_engine::host::clock::wall;
 use conductor_engine::host::home::{Home, RunClaim};
 use conductor_engine::host::logs::{self, OpenLog};
 use conductor_engine::host::shortage;
 use conductor_engine::planner;
-use conductor_engine::plugins;
 use conductor_engine::process;
 use conductor_engine::process::trash;
 use conductor_engine::records::groups::{self};
@@ -49,7 +49,6 @@ use conductor_engine::runs::coordinator::{Coordinator, Start, World};
 use conductor_engine::runs::driving::{Concluded, Driving};
 use conductor_engine::runs::engine;
 use conductor_engine::stores::{self, LogReader, NewRun, RunLog, Store, StoredRun};
-use conductor_engine::worker::verifiers;
 
 use tokio::sync::mpsc::UnboundedReceiver;
 use tracing::Instrument as _;
@@ -66,9 +65,11 @@ use crate::progress::Stage;
 use crate::settings::agent_findings;
 use crate::settings::trust;
 use crate::settings::variables;
+use again::Carried;
 use arguments::Resolved;
 pub(crate) use arguments::{machine, typed};
 use audience::Audience;
+use checking::check_agents;
 use concluding::{exit, forget_exit, note_exit};
 pub(crate) use concluding::{exit_of, noted_exit};
 use editing::Reading;
@@ -85,6 +86,10 @@ pub(crate) fn run(args: &args::Run) -> Result<Exit, CliError> {
     if args.ui == Ui::Tui && !args.detached && !args.json && !args.dry_run && conductor_tui::is_possible() {
         return super::tui::follow(&detach::begin()?);
     }
+    again::until_all_is_done(args, begun(args)?)
+}
+
+fn begun(args: &args::Run) -> Result<Carried, CliError> {
     variables::warn_of_unknown();
     let mut args = Resolved::new(args)?;
     trust::be_strict(!args.typed.dry_run);
@@ -101,7 +106,7 @@ pub(crate) fn run(args: &args::Run) -> Result<Exit, CliError> {
             }
         };
         if args.typed.dry_run {
-            return dry_run(&args, &made.plan);
+            return dry_run(&args, &made.plan).map(Carried::from);
         }
         if args.typed.known_commands {
             let file = args.file.as_deref();
@@ -139,7 +144,7 @@ pub(crate) fn carry(typed: &args::Run, made: Made) -> Result<Exit, CliError> {
     }
     let absent = check_agents(&made.plan)?;
     cloud::check(&args, &made.plan)?;
-    block_on(start_new(args, made, absent))
+    again::until_all_is_done(typed, block_on(start_new(args, made, absent))?)
 }
 
 /// A plan, and where it is from.
@@ -156,44 +161,6 @@ impl Made {
     fn of_issues(issues: issues::Issues) -> Made {
         Made { plan: issues.plan, source: issues.source, turn: Some(issues.turn), mark: None }
     }
-}
-
-/// Every task needs an agent that can do it, before anything starts. Returns the agents not installed.
-fn check_agents(plan: &Plan) -> Result<BTreeSet<String>, CliError> {
-    let kept = plan.tasks.iter().find_map(|task| Some((task, agents::check_rules(plan, task).err()?)));
-    if let Some((task, error)) = kept {
-        let message = format!("task '{}': {error}; nothing was started", task.id);
-        return Err(CliError::new(Exit::InvalidFile, message).help(agents::KEPT_BY));
-    }
-    check_plugins(plan)?;
-    absent(plan).map_err(|why| CliError::new(Exit::AgentMissing, format!("{why}; nothing was started")))
-}
-
-/// Verifiers and notifiers, too: what checks the work is there before an agent is paid.
-fn check_plugins(plan: &Plan) -> Result<(), CliError> {
-    let verifiers =
-        plan.tasks.iter().flat_map(|task| &task.verify).filter_map(|check| verifiers::named(check));
-    let verifiers = verifiers.map(|(name, _)| (plugins::Kind::Verifier, name.to_owned()));
-    let told = &plan.notifications;
-    let ways = [&told.on_complete, &told.on_failure, &told.on_input, &told.on_budget].into_iter().flatten();
-    let notifiers = ways.filter_map(|way| match way {
-        Notification::Plugin { name, .. } => Some((plugins::Kind::Notifier, name.clone())),
-        _ => None,
-    });
-    for (kind, name) in verifiers.chain(notifiers).collect::<BTreeSet<_>>() {
-        plugins::find(kind, &name)?;
-    }
-    Ok(())
-}
-
-/// Agents that are named and not installed; an error names a task that no agent can do.
-fn absent(plan: &Plan) -> Result<BTreeSet<String>, String> {
-    let mut absent = BTreeSet::new();
-    for task in &plan.tasks {
-        let missing = agents::check(plan, task).map_err(|error| format!("task '{}': {error}", task.id))?;
-        absent.extend(missing);
-    }
-    Ok(absent)
 }
 
 fn dry_run(args: &Resolved<'_>, plan: &Plan) -> Result<Exit, CliError> {
@@ -217,7 +184,7 @@ fn dry_run(args: &Resolved<'_>, plan: &Plan) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-async fn start_new(args: Resolved<'_>, made: Made, absent: BTreeSet<String>) -> Result<Exit, CliError> {
+async fn start_new(args: Resolved<'_>, made: Made, absent: BTreeSet<String>) -> Result<Carried, CliError> {
     let id = engine::new_id();
     let own_log = logging::of_run(&id);
     let span = logs::run_span(&id);
@@ -229,7 +196,7 @@ async fn begin(
     made: Made,
     absent: BTreeSet<String>,
     (id, own_log): (RunId, OpenLog),
-) -> Result<Exit, CliError> {
+) -> Result<Carried, CliError> {
     let Made { mut plan, source, turn, mark } = made;
     let mut options = args.options(&plan, None)?;
     options.absent = absent;
@@ -292,7 +259,7 @@ async fn account_for_planning(
     Ok(run)
 }
 
-async fn take_up(args: Resolved<'_>) -> Result<Exit, CliError> {
+async fn take_up(args: Resolved<'_>) -> Result<Carried, CliError> {
     let home = Home::open()?;
     let store = patiently(|| stores::open(&home)).await?;
     let (stored, claim, run, reading) = match read_back(&args, &home, &*store).await {
@@ -313,7 +280,7 @@ async fn go_on(
     mut args: Resolved<'_>,
     (home, store): (Home, Arc<dyn Store>),
     (stored, claim, run, reading): ReadBack,
-) -> Result<Exit, CliError> {
+) -> Result<Carried, CliError> {
     let unfinished = is_unfinished(&args, &stored, &run, claim.directory());
     if unfinished {
         talk(format!("run {} was over, but not all of its last steps were done: they are now", stored.id));
@@ -375,7 +342,7 @@ async fn carry_out(
     run: Run,
     start: Start,
     mut world: World,
-) -> Result<Exit, CliError> {
+) -> Result<Carried, CliError> {
     let output = world.output.clone();
     let home = Home::open()?;
     world.examiner = super::group::examiner(&home, &id, &source, &args.directory, run.plan());
@@ -386,7 +353,7 @@ async fn carry_out(
     }
     let (options, in_repository) = (start.options.clone(), world.workspaces.run_repo().is_some());
     let store = world.log.store().clone();
-    let file = Watched::new(args, source.clone(), &run, store, (&options, in_repository))?;
+    let file = Watched::new(args, source.clone(), &run, store.clone(), (&options, in_repository))?;
     // It ends by itself after the last process that uses it.
     let _browser = super::browser::provide(run.plan(), args.typed.headless)?;
     let traces = traces::prepare(home.clone(), &world, &run);
@@ -426,17 +393,22 @@ async fn carry_out(
         args,
         &Block { id: &id, run, graph, directory: &output, ending: ending.as_ref(), ledger, stats, gone },
     );
-    let published = publisher.map(|publisher| publisher.finish(ledger)).unwrap_or_default();
-    published.iter().for_each(|words| audience.view().notice(words));
+    let due = again::look_at_checks(args, publisher, run, ledger, &signalled).await;
+    due.words.iter().for_each(|words| audience.view().notice(words));
     audience.leave();
     let exit = issues::finish(closer, &id, exit(run, ledger, signalled.received()));
-    note_exit(&state, exit);
     // A run that was stopped is to end now, and one that is thrown away teaches nothing. From here on it is not ours.
     let learns = signalled.received().is_none() && !gone;
     let reading = learns.then(|| super::expertise::Reading::after(&id, run)).flatten();
     drop(concluded);
+    if let Some(amendment) = due.amendment
+        && again::join(&id, store, amendment).await
+    {
+        return Ok(Carried { exit, again: Some(id) });
+    }
+    note_exit(&state, exit);
     super::expertise::read_all(reading).await;
-    Ok(exit)
+    Ok(Carried::from(exit))
 }
 
 fn gather(

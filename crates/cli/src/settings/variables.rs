@@ -90,7 +90,7 @@ const OF_TASKS: [(&str, &str); 42] = [
 ];
 
 /// What is no setting: places, and what we tell agents and our own processes.
-const OTHERS: [&str; 23] = [
+const OTHERS: [&str; 24] = [
     "CONDUCTOR_HOME",
     "CONDUCTOR_PAGER",
     crate::settings::trust::VARIABLE,
@@ -111,6 +111,7 @@ const OTHERS: [&str; 23] = [
     "CONDUCTOR_FILTER_TIMEOUT",
     "CONDUCTOR_ORPHAN_GRACE",
     "CONDUCTOR_CLOUD_POLL",
+    "CONDUCTOR_FORGE_POLL",
     "CONDUCTOR_AGENTS_CACHE",
     "CONDUCTOR_AGENTS_REQUIRED",
     COMPLETE,

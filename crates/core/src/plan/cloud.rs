@@ -144,6 +144,14 @@ impl Task {
         self.agents().any(|agent| agent == CLOUD)
     }
 
+    /// By which route it is done in the cloud, and in which environment; for people.
+    pub fn cloud_route(&self) -> Option<String> {
+        let cloud = self.cloud.as_deref().filter(|_| self.is_for_cloud())?;
+        let transport = cloud.transport.map_or("cloud", Transport::name);
+        let place = cloud.environment.as_ref().or(cloud.routine.as_ref());
+        Some(place.map_or_else(|| transport.to_owned(), |place| format!("{transport} ({place})")))
+    }
+
     /// After how long a pull request is opened for a session's work, where one is wanted at all.
     pub fn pull_request_after(&self) -> Option<Millis> {
         match self.pr_strategy {
@@ -205,6 +213,19 @@ mod tests {
         assert_eq!(task(Cloud { max_sessions: Some(1), ..routine }).uncapped(true), None);
         let managed = Cloud { transport: Some(Transport::Managed), ..Cloud::default() };
         assert_eq!(task(managed).uncapped(true), None);
+    }
+
+    #[test]
+    fn where_it_is_done_is_told_in_a_few_words() {
+        let managed = Cloud {
+            transport: Some(Transport::Managed),
+            environment: Some("env_1".into()),
+            ..Cloud::default()
+        };
+        assert_eq!(task(managed.clone()).cloud_route().as_deref(), Some("managed (env_1)"));
+        let browser = Cloud { transport: Some(Transport::Browser), ..Cloud::default() };
+        assert_eq!(task(browser).cloud_route().as_deref(), Some("browser"));
+        assert_eq!(Task { agent: Some("claude".into()), ..task(managed) }.cloud_route(), None);
     }
 
     #[test]

@@ -270,6 +270,9 @@ pub enum Event {
     WordsSent {
         task: TaskId,
         words: String,
+        /// No coordinator was there to pass it on: the next attempt is told, also where it goes on with a conversation.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unheard: bool,
     },
     /// A person changed how urgent a task is; its file says what it said.
     PriorityChanged {

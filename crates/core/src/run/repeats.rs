@@ -29,6 +29,8 @@ pub struct Repeats {
     pub answers: Vec<(Question, Answer)>,
     /// Messages of people to the agent that works on it.
     pub words: Vec<String>,
+    /// Those of them that came while the run was not active, until an attempt has had them.
+    pub unheard: Vec<String>,
     /// Agents that could not do it, for reasons of their own.
     pub unfit: Vec<String>,
     /// How many of its models could not do it.
@@ -109,22 +111,37 @@ impl Run {
                 self.repeats.entry(node).or_default().preempted += 1;
             }
             Event::LeaseLost { .. } => self.repeats.entry(node).or_default().lost_workers += 1,
-            Event::WordsSent { words, .. } => {
-                self.repeats.entry(node).or_default().words.push(words.clone());
-            }
+            Event::WordsSent { words, unheard, .. } => self.account_words(node, words, *unheard),
             Event::AttemptEnded { outcome, change, .. } => {
                 self.account_end(node, outcome, change.as_deref());
+                self.account_hearing(node, outcome);
             }
-            Event::TaskReopened { .. } => {
-                let before = self.repeats.remove(&node).filter(|repeats| repeats.cut_short);
-                if let Some(Repeats { round, session, session_of, answers, words, stack, .. }) = before {
-                    let kept =
-                        Repeats { round, session, session_of, answers, words, stack, ..Repeats::default() };
-                    self.repeats.insert(node, kept);
-                }
-            }
+            Event::TaskReopened { .. } => self.account_reopening(node),
             _ => {}
         }
+    }
+
+    fn account_words(&mut self, node: Node, words: &str, unheard: bool) {
+        let repeats = self.repeats.entry(node).or_default();
+        repeats.words.push(words.to_owned());
+        repeats.unheard.extend(unheard.then(|| words.to_owned()));
+    }
+
+    /// An attempt that was not cut short has heard all there was to hear.
+    fn account_hearing(&mut self, node: Node, outcome: &Outcome) {
+        if !matches!(outcome, Outcome::Interrupted)
+            && let Some(repeats) = self.repeats.get_mut(&node)
+        {
+            repeats.unheard.clear();
+        }
+    }
+
+    fn account_reopening(&mut self, node: Node) {
+        let Some(before) = self.repeats.remove(&node).filter(|repeats| repeats.cut_short) else { return };
+        let Repeats { round, session, session_of, answers, words, unheard, stack, .. } = before;
+        let kept =
+            Repeats { round, session, session_of, answers, words, unheard, stack, ..Repeats::default() };
+        self.repeats.insert(node, kept);
     }
 
     fn account_session(&mut self, place: usize, session: &str) {
@@ -136,6 +153,7 @@ impl Run {
         let session = (agent.to_owned(), session.to_owned());
         let executor = self.tasks[place].executor;
         let repeats = self.repeats.entry(node).or_default();
+        repeats.unheard.clear();
         // One that goes on is told of again.
         if repeats.session.as_ref() != Some(&session) {
             (repeats.session, repeats.session_of) = (Some(session), executor);

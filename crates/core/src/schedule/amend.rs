@@ -117,7 +117,7 @@ pub fn told(run: &Run, task: &TaskId, words: String) -> Result<Vec<Event>, Refus
             status,
             wants: "only a task that has not ended takes messages",
         }),
-        _ => Ok(vec![Event::WordsSent { task: task.clone(), words }]),
+        _ => Ok(vec![Event::WordsSent { task: task.clone(), words, unheard: true }]),
     }
 }
 

@@ -203,6 +203,8 @@ pub struct StartFrom {
     pub answers: Vec<(Question, Answer)>,
     /// What people had to say.
     pub words: Vec<String>,
+    /// Those of it that came while the run was not active: also one that goes on with its conversation is told.
+    pub unheard: Vec<String>,
     /// What it builds on that is done, with the commits by which that is on the branch. Told to prompts only.
     pub before: Vec<(TaskId, Option<String>)>,
     /// What has brought its group up to date, by whom and as which try: what that said is worth reading.

@@ -50,6 +50,16 @@ impl Scheduler {
         Ok(scheduler.told())
     }
 
+    /// Tasks join a run that is not active. One that was over is open again by that; what has ended stays ended.
+    pub fn join_left(run: &Run, amendment: Amendment, now: Now) -> Result<Vec<Event>, Refusal> {
+        let mut scheduler = Scheduler::of_left(run, now)?;
+        if matches!(scheduler.run.stage(), Stage::Finished(_)) {
+            scheduler.emit(now, Event::RunStopped { why: DrainReason::User });
+        }
+        scheduler.on_amend(now, amendment)?;
+        Ok(scheduler.told())
+    }
+
     fn of_left(run: &Run, now: Now) -> Result<Scheduler, Refusal> {
         let graph = Graph::with_places(run.plan(), run.options().strategy, run.places())
             .map_err(|error| Refusal::NotPossible(objection(run.plan(), &error)))?;

@@ -63,7 +63,8 @@ impl Scheduler {
         if status.is_end() {
             return Err(wrong(task, status, "only a task that has not ended takes messages"));
         }
-        self.emit(now, Event::WordsSent { task: task.clone(), words: words.clone() });
+        let sent = Event::WordsSent { task: task.clone(), words: words.clone(), unheard: false };
+        self.emit(now, sent);
         // What is said of a task that others race for is for all of them.
         for at in std::iter::once(place).chain(self.run.entrants(place).to_vec()) {
             if let TaskState::Running(running) = &self.run.progress(at).state

@@ -74,7 +74,9 @@ impl Scheduler {
         let round = repeats.and_then(|repeats| Some((repeats.rounds, repeats.round.clone()?)));
         let answers = repeats.map_or_else(Vec::new, |repeats| repeats.answers.clone());
         let told = self.run.raced_by(place).and_then(|race| self.run.repeats(race));
-        let words = told.into_iter().chain(repeats).flat_map(|repeats| repeats.words.clone()).collect();
+        let from = || told.into_iter().chain(repeats);
+        let words = from().flat_map(|repeats| repeats.words.clone()).collect();
+        let unheard = from().flat_map(|repeats| repeats.unheard.clone()).collect();
         let session = self.conversation(place, choice);
         let moved = session.is_some_and(|(_, begun_by)| begun_by.is_some_and(|by| by != executor));
         let set_back = repeats.and_then(|repeats| repeats.set_back.clone()).filter(|_| round.is_none());
@@ -87,6 +89,7 @@ impl Scheduler {
             moved,
             answers,
             words,
+            unheard,
             before: agent_choice::before(&self.run, place),
             context: self.context(place),
             secure: self.to_secure(place),

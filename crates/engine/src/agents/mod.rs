@@ -88,10 +88,22 @@ pub struct Brief<'a> {
     pub session: &'a Session,
     /// What only a person can allow.
     pub questions: &'a Questions,
+    pub earlier: Earlier<'a>,
     /// How to work, beside what to do, for an agent that `knows_specialists`.
     pub manner: Option<&'a str>,
     /// Where it can say more than its work does, for an agent that `takes_tools`.
     pub(crate) tools: Option<&'a ToolAccess>,
+}
+
+/// What an attempt that goes on has to know of the one before it: its words do not tell whether that was ever judged.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Earlier<'a> {
+    /// It was cut short: what it handed in last was not judged.
+    pub cut_short: bool,
+    /// Its work was judged and is to be mended.
+    pub sent_back: bool,
+    /// What people said while the run was not active, or before the agent was there to hear it.
+    pub said: &'a [String],
 }
 
 impl Brief<'_> {
@@ -260,6 +272,7 @@ fn recorded(plan: &Plan, name: &str, goes_on: bool) -> Option<Box<dyn Translator
         anew: None,
         session: &session,
         questions: &Questions::default(),
+        earlier: Earlier::default(),
         manner: None,
         tools: None,
     };
@@ -399,6 +412,7 @@ mod tests {
             anew: None,
             session: &session,
             questions: &Questions::default(),
+            earlier: Earlier::default(),
             manner: None,
             tools: None,
         };

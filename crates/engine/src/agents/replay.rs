@@ -193,6 +193,7 @@ pub(super) fn asked<T>(directory: &str, session: Session, and: impl FnOnce(&Brie
         anew: None,
         session: &session,
         questions: &super::Questions::default(),
+        earlier: super::Earlier::default(),
         manner: None,
         tools: None,
     })

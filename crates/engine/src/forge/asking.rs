@@ -1,7 +1,7 @@
 //! One request to a forge: through `gh`, or with a token.
 
-use std::io::{Read as _, Write as _};
-use std::process::{Command, Stdio};
+use std::io::Read as _;
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -15,6 +15,9 @@ const LONGEST: Duration = Duration::from_secs(30);
 const MOST: u64 = 8 << 20;
 const SHOWN: usize = 300;
 
+/// The variable with the address of the API, where that is another.
+const API: &str = "GITHUB_API_URL";
+
 pub(super) enum Way {
     Gh { host: String },
     Api { agent: Agent, base: String, token: String },
@@ -23,15 +26,16 @@ pub(super) enum Way {
 impl Way {
     pub(super) fn find(host: &str) -> Option<Way> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
-        if on_path("gh") && is_signed_in(host) {
+        // It takes no port.
+        if !host.contains(':') && on_path("gh") && is_signed_in(host) {
             return Some(Way::Gh { host: host.to_owned() });
         }
-        let token = variable("GH_TOKEN").or_else(|| variable("GITHUB_TOKEN"))?;
+        let token = tokens_for(host, variable(API).is_some()).into_iter().find_map(variable)?;
         let usual = match host {
             "github.com" => "https://api.github.com".to_owned(),
             own => format!("https://{own}/api/v3"),
         };
-        let base = variable("GITHUB_API_URL").unwrap_or(usual).trim_end_matches('/').to_owned();
+        let base = variable(API).unwrap_or(usual).trim_end_matches('/').to_owned();
         let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build();
         let config = Agent::config_builder()
             .timeout_global(Some(LONGEST))
@@ -49,6 +53,15 @@ impl Way {
     }
 }
 
+/// The variables with a token, as `gh` has them. A token for one host is not shown to another: an address in a repository's
+/// configuration must not get what is meant for github.com.
+fn tokens_for(host: &str, is_named: bool) -> [&'static str; 2] {
+    match host == "github.com" || is_named {
+        true => ["GH_TOKEN", "GITHUB_TOKEN"],
+        false => ["GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"],
+    }
+}
+
 fn is_signed_in(host: &str) -> bool {
     let mut command = Command::new("gh");
     command.args(["auth", "status", "--hostname", host]);
@@ -62,19 +75,16 @@ fn by_gh(host: &str, method: &str, path: &str, body: Option<&Value>) -> Result<V
     if body.is_some() {
         command.args(["--input", "-"]);
     }
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(broken)?;
-    if let (Some(mut stdin), Some(body)) = (child.stdin.take(), body) {
-        stdin.write_all(body.to_string().as_bytes()).map_err(broken)?;
-    }
-    let output = child.wait_with_output().map_err(broken)?;
+    // As one of our own: what is only a child of the coordinator is taken for what an attempt has left, and ended.
+    let input = body.map(Value::to_string).unwrap_or_default();
+    let output = process::run_own(&mut command, input.as_bytes()).map_err(broken)?;
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     match output.status.success() {
         true => parsed(&out),
         // It says `gh: Not Found (HTTP 404)`.
         false => match err.split("HTTP ").nth(1).and_then(|rest| rest.get(..3)?.parse().ok()) {
             Some(status) => Err(ForgeError::Refused { status, said: cut(&err) }),
-            None => Err(ForgeError::Broken(cut(&err))),
+            None => Err(ForgeError::Broken(cut(&format!("gh ended with {}: {err}{out}", output.status)))),
         },
     }
 }
@@ -113,4 +123,16 @@ fn parsed(text: &str) -> Result<Value, ForgeError> {
 
 fn cut(text: &str) -> String {
     text.trim().chars().take(SHOWN).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_shown_to_its_own_host_only() {
+        assert_eq!(tokens_for("github.com", false)[0], "GH_TOKEN");
+        assert_eq!(tokens_for("forge.example", true)[0], "GH_TOKEN");
+        assert_eq!(tokens_for("forge.example", false)[0], "GH_ENTERPRISE_TOKEN");
+    }
 }

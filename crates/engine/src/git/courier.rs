@@ -325,6 +325,8 @@ pub fn repository_of(url: &str) -> Option<String> {
 pub fn host_of(url: &str) -> Option<String> {
     let rest = match url.split_once("://") {
         Some(("file", _)) => return None,
+        // The port of ssh is not the forge's.
+        Some(("ssh", rest)) => rest.split('/').next()?.split(':').next()?,
         Some((_, rest)) => rest.split('/').next()?,
         None => url.split_once(':')?.0,
     };
@@ -342,7 +344,8 @@ mod tests {
         for (url, repository, host) in [
             ("https://github.com/o/r.git", Some("o/r"), Some("github.com")),
             ("git@github.com:o/r.name.git", Some("o/r.name"), Some("github.com")),
-            ("ssh://git@h:22/o/r", Some("o/r"), Some("h:22")),
+            ("ssh://git@h:22/o/r", Some("o/r"), Some("h")),
+            ("https://h:8443/o/r", Some("o/r"), Some("h:8443")),
             ("/srv/git/r.git", None, None),
             ("file:///srv/git/r.git", None, None),
             ("https://h/group/sub/r", None, Some("h")),

@@ -128,6 +128,13 @@ impl Amendment {
         Ok(())
     }
 
+    /// Tasks join the run, which is open again where it was over.
+    pub async fn join(&mut self, tasks: conductor_core::plan::Amendment) -> Result<(), AmendError> {
+        let now = Now { at: wall(), tick: self.tick(), jitter: 0.0 };
+        let events = Scheduler::join_left(&self.run, tasks, now)?;
+        self.append(&events).await
+    }
+
     /// Ends what a killed process of ours left at work: the run is held here, so it is of use to none any more, and would
     /// keep folders in use.
     pub fn end_leftovers(&self) {

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::bill::{Bill, Report};
 use super::lines::Lines;
 use crate::agents::prices;
-use crate::agents::{self, Brief, CallSize, Caller, Heard, Questions, Session, Translator};
+use crate::agents::{self, Brief, CallSize, Caller, Earlier, Heard, Questions, Session, Translator};
 use crate::git::workspaces::Workspace;
 use crate::process::transcript::{Speaker, Transcript};
 
@@ -168,6 +168,7 @@ fn translator(plan: &Plan, task: &Task, note: &Note) -> Result<Box<dyn Translato
         anew: None,
         session: &session,
         questions: &Questions::default(),
+        earlier: Earlier::default(),
         manner: None,
         tools: None,
     };

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::session_state::new_session;
 use super::{AttemptContext, Order, Stop, Worker, unfit};
-use crate::agents::{self, Brief, Caller, Questions, Session};
+use crate::agents::{self, Brief, Caller, Earlier, Questions, Session};
 use crate::dispatch::board::PhaseTimer;
 use crate::dispatch::{Link, Message, RunContext};
 use crate::git::workspaces::Workspaces;
@@ -106,6 +106,7 @@ impl Worker {
             anew: None,
             session: &current,
             questions: &questions,
+            earlier: Earlier::default(),
             manner: prompt::manner(context.plan, context.task),
             tools: None,
         };

@@ -28,6 +28,16 @@ impl Feedback {
         Feedback { round, news: News::Found(failure) }
     }
 
+    /// Whether what was done before was cut short unseen, and whether it was judged and is to be mended.
+    pub(super) fn of_what_was_done(&self) -> (bool, bool) {
+        match &self.news {
+            News::CutShort => (true, false),
+            News::Found(failure) if failure.class == FailureClass::Killed => (true, false),
+            News::Found(_) | News::SetBack(_) => (false, true),
+            News::Answered(_) => (false, false),
+        }
+    }
+
     /// By which a prompt's template knows what to say.
     pub(super) fn kind(&self) -> &'static str {
         match &self.news {

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::session_state::new_session;
 use super::{AttemptContext, Stop, Worker, unfit};
-use crate::agents::{self, Brief, Questions, Session};
+use crate::agents::{self, Brief, Earlier, Questions, Session};
 use crate::host::logs::carried;
 use crate::process::transcript::Transcript;
 
@@ -72,6 +72,7 @@ impl Worker {
             anew: None,
             session: &session,
             questions: &Questions::default(),
+            earlier: Earlier::default(),
             manner: None,
             tools: None,
         };

@@ -8,9 +8,9 @@ use tokio::sync::watch;
 
 use super::feedback::Feedback;
 use super::prompt::{self, Facts, Offered};
-use super::session_state::SessionState;
+use super::session_state::{SessionState, as_words};
 use super::{AttemptContext, Stop, Worker, checks, no_workspace, unfit};
-use crate::agents::{self, Brief, Session};
+use crate::agents::{self, Brief, Earlier, Session};
 use crate::dispatch::board::Phase;
 use crate::git::merge::short;
 use crate::git::workspaces::Workspace;
@@ -84,12 +84,12 @@ impl Worker {
         let agent = agents::agent(context.plan, context.task.agent_name()).map_err(unfit)?;
         let workspace = self.supplied(stop, || self.with_feedback(context, feedback)).await;
         let workspace = workspace.map_err(|error| no_workspace(&error))?;
+        let said = session_state.remarks(&self.message_queue, &context.order.task);
         let SessionState { session, questions, .. } = &*session_state;
         let known = session.begun && agent.abilities().resumes;
-        let remarks = session_state.remarks(&self.message_queue, &context.order.task);
         let words = |known: bool| {
             let told = self.words(context, &workspace, feedback, known)?;
-            Ok(told + &remarks)
+            Ok(told + &as_words(&said))
         };
         let (anew, words) = (known.then(|| words(false)).transpose()?, words(known)?);
         if !session.begun && !agent.names_conversations() {
@@ -99,8 +99,20 @@ impl Worker {
         let manner = prompt::manner(context.plan, task);
         let token = self.tool_token(context, questions).await?;
         let tools = token.as_ref().map(|token| &token.access);
-        let brief =
-            Brief { task, workspace: &workspace, caller, words, anew, session, questions, manner, tools };
+        let (cut_short, sent_back) = feedback.map_or((false, false), Feedback::of_what_was_done);
+        let earlier = Earlier { cut_short, sent_back, said: &said };
+        let brief = Brief {
+            task,
+            workspace: &workspace,
+            caller,
+            words,
+            anew,
+            session,
+            questions,
+            earlier,
+            manner,
+            tools,
+        };
         context.timer.enter(Phase::Working);
         let (talk, exit) = self.converse(context, agent, &brief, transcript, stop, true).await?;
         context.timer.enter(Phase::Verifying);

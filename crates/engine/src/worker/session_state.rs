@@ -15,6 +15,8 @@ pub(super) struct SessionState {
     pub(super) questions: Questions,
     /// What people had to say before it began.
     words: Vec<String>,
+    /// Those of it that came while the run was not active.
+    unheard: Vec<String>,
     /// Whether it has used anything.
     pub(super) spent: bool,
     /// What it is told of the last question it has put.
@@ -38,8 +40,8 @@ impl SessionState {
         let session = Session { id, begun };
         let answered = start_from.answers.last().map(|(question, answer)| agents::told(question, answer));
         let questions = Questions::answered(start_from.answers);
-        let (words, set_back) = (start_from.words, start_from.set_back);
-        SessionState { session, resumed: begun, questions, words, spent: false, answered, set_back }
+        let (words, unheard, set_back) = (start_from.words, start_from.unheard, start_from.set_back);
+        SessionState { session, resumed: begun, questions, words, unheard, spent: false, answered, set_back }
     }
 
     /// What the first round starts from, if not from nothing.
@@ -72,16 +74,19 @@ impl SessionState {
         anew
     }
 
-    /// What people have said, for the end of the prompt.
-    pub(super) fn remarks(&self, message_queue: &MessageQueue, task: &TaskId) -> String {
-        let earlier = self.words.iter().filter(|_| !self.session.begun).cloned();
-        let words: Vec<String> =
-            earlier.chain(message_queue.take(task)).map(|words| format!("\n- {words}")).collect();
-        match words.is_empty() {
-            true => String::new(),
-            false => format!("\n\nA person has said to you:{}\n", words.concat()),
-        }
+    /// What people have said, and the agent has not heard yet. Each is handed out once.
+    pub(super) fn remarks(&mut self, message_queue: &MessageQueue, task: &TaskId) -> Vec<String> {
+        let unheard = std::mem::take(&mut self.unheard);
+        let mut words = if self.session.begun { unheard } else { self.words.clone() };
+        words.extend(message_queue.take(task));
+        words
     }
+}
+
+/// What people have said, for the end of a prompt.
+pub(super) fn as_words(remarks: &[String]) -> String {
+    let lines: String = remarks.iter().map(|words| format!("\n- {words}")).collect();
+    if lines.is_empty() { lines } else { format!("\n\nA person has said to you:{lines}\n") }
 }
 
 /// A name no other conversation has, in the form agents expect.

@@ -10,7 +10,7 @@ use super::session_state::SessionState;
 use super::session_state::new_session;
 use super::{AttemptContext, Stop, Worker, unfit};
 use crate::agents::skills::{self, Applied, Skill};
-use crate::agents::{self, Brief, Session};
+use crate::agents::{self, Brief, Earlier, Session};
 use crate::process::transcript::{Speaker, Transcript, last_lines};
 use crate::worker::prompt;
 
@@ -97,6 +97,7 @@ impl Worker {
             anew: None,
             session: &session,
             questions: &session_state.questions,
+            earlier: Earlier::default(),
             manner: prompt::manner(context.plan, context.task),
             tools: None,
         };

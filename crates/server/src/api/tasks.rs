@@ -134,6 +134,7 @@ fn whole(run: &Run, place: usize, is_live: bool) -> Value {
     value["chosen"] = json!(run.agent_choice(place));
     value["max_cost_usd"] = json!(task.max_cost.map(|cap| cap.dollars()));
     value["output_tokens"] = json!(run.usage(place).output);
+    value["cloud"] = json!(task.cloud_route());
     value
 }
 

@@ -54,7 +54,7 @@ pub(crate) const SHAPES: &[(&str, &str)] = &[
          status text, state text, phase text?, priority whole, dependencies [text], attempts whole, tried whole, \
          agent text?, model text?, started_at text?, ended_at text?, worked_ms whole, cost_usd number?, tokens whole, \
          commit text?, added whole?, removed whole?, files_changed whole?, words text?, failure Failure?, \
-         findings [Finding], question AskedOfUser?, touched Touched?, chosen any, max_cost_usd number?, output_tokens whole, \
+         findings [Finding], question AskedOfUser?, touched Touched?, chosen any, max_cost_usd number?, output_tokens whole, cloud text?, \
          checks [CheckRun], last_tool ToolCall?",
     ),
     ("CheckRun", "on text, command text, at text, took_ms whole, passed flag, why text?, lines [text]"),

@@ -115,6 +115,12 @@ function Facts({ part, project }: { part: TaskPart; project: string | null }) {
         <dt>{text.agent}</dt>
         <dd>{isCommand ? text.command : [task.agent, task.model].filter(Boolean).join(", ") || words.none}</dd>
       </div>
+      {detail?.cloud && (
+        <div>
+          <dt>{text.cloud}</dt>
+          <dd>{detail.cloud}</dd>
+        </div>
+      )}
       {!isCommand && (
         <div>
           <dt>{text.cost}</dt>

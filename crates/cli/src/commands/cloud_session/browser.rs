@@ -1,5 +1,6 @@
 //! Sessions behind a web page, as a transport of the engine's.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use conductor_browser::driver::{DriveError, Driver, Prompt, Status};
@@ -18,6 +19,8 @@ const LIMITED: Duration = Duration::from_secs(15 * 60);
 struct Behind {
     settings: Settings,
     places: Places,
+    /// Where this task's record is kept.
+    folder: PathBuf,
     driver: Option<Driver>,
     over: bool,
 }
@@ -26,7 +29,8 @@ pub(super) fn transport(cloud: &Cloud, around: &Surroundings) -> Result<Box<dyn 
     let settings =
         browser::settings().map_err(|error| Refusal::refused(FailureClass::Unstartable, error.message()))?;
     let settings = Settings { keep_tabs: cloud.keep_tabs, ..settings };
-    Ok(Box::new(Behind { settings, places: Places::in_home(&around.home), driver: None, over: false }))
+    let (places, folder) = (Places::in_home(&around.home), around.folder.clone());
+    Ok(Box::new(Behind { settings, places, folder, driver: None, over: false }))
 }
 
 impl Behind {
@@ -58,14 +62,18 @@ impl Transport for Behind {
             let message = "which repository the site is to use is not known; say `repository: owner/name`";
             return Err(Refusal::refused(FailureClass::Unstartable, message));
         };
+        let folder = self.folder.clone();
         let driver = self.driver(assignment.mark, assignment.title)?;
+        driver.record_intent(&folder, assignment.mark);
         let prompt = Prompt { text: assignment.prompt, repository, branch: assignment.branch };
         let url = driver.create(prompt).map_err(|error| refused(&error))?;
         Ok(named(url))
     }
 
     fn find(&mut self, assignment: &Assignment<'_>) -> Result<Option<SessionName>, Refusal> {
+        let folder = self.folder.clone();
         let driver = self.driver(assignment.mark, assignment.title)?;
+        driver.record_intent(&folder, assignment.mark);
         Ok(driver.find(assignment.mark).map_err(|error| refused(&error))?.map(named))
     }
 

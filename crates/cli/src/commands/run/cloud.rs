@@ -1,9 +1,10 @@
 //! What a user has to know before agents in the cloud begin: what is published, and which caps cannot be held.
 
-use conductor_core::plan::{Plan, Task};
+use conductor_core::plan::{Isolation, Plan, Task};
 
 use super::super::talk;
 use super::arguments::Resolved;
+use crate::args;
 use crate::error::{CliError, Exit};
 
 /// Nothing starts where a cap on money could not be held. What is going to be pushed is told once, before anything is.
@@ -13,6 +14,15 @@ pub(super) fn check(args: &Resolved<'_>, plan: &Plan) -> Result<(), CliError> {
     if let Some((task, why)) = uncapped {
         let message = format!("task '{}': {why}; nothing was started", task.id);
         return Err(CliError::new(Exit::AgentMissing, message));
+    }
+    if let Some(task) = elsewhere(args, plan) {
+        let message = format!(
+            "task '{}': the work of an agent in the cloud comes as commits of the remote, which needs a worktree; nothing was \
+             started",
+            task.id
+        );
+        let help = "leave --isolation and `isolation:` out for it, or say worktree";
+        return Err(CliError::new(Exit::AgentMissing, message).help(help));
     }
     let all: Vec<&Task> = plan.tasks.iter().filter(|task| task.is_for_cloud()).collect();
     let remote = all.first().and_then(|task| task.cloud.as_deref()).map_or("origin", |cloud| cloud.remote());
@@ -24,4 +34,13 @@ pub(super) fn check(args: &Resolved<'_>, plan: &Plan) -> Result<(), CliError> {
         ));
     }
     Ok(())
+}
+
+/// A task for the cloud that is to work elsewhere than in a worktree, by the word that counts for it. In a clone another remote
+/// would be meant, and in the user's checkout the user's files would be replaced.
+fn elsewhere<'a>(args: &Resolved<'_>, plan: &'a Plan) -> Option<&'a Task> {
+    let typed = args.typed.isolation.map(|place| place == args::Isolation::Worktree);
+    let is_worktree = |place: Option<Isolation>| place.map(|place| place == Isolation::Worktree);
+    let said = |task: &Task| typed.or(is_worktree(task.isolation)).or(is_worktree(plan.isolation));
+    plan.tasks.iter().filter(|task| task.is_for_cloud()).find(|task| said(task) == Some(false))
 }

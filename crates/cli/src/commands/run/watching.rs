@@ -17,8 +17,8 @@ use conductor_engine::expertise::{self, Wanted};
 use conductor_engine::stores::{EarlierRuns, Store};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::absent;
 use super::arguments::{Chosen, Resolved};
+use super::checking::absent;
 use super::places::{ITS_WORD, unsaid_prompt};
 use crate::error::{CliError, Exit};
 use crate::settings::diagnostics;

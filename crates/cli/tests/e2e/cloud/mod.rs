@@ -2,7 +2,10 @@
 //! nothing is submitted twice, and a run that was killed goes on with its sessions.
 
 mod forge;
+pub(crate) mod kills;
 mod provider;
+mod pull_requests;
+pub(crate) mod trap;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,11 +15,12 @@ use serde_json::Value;
 
 use crate::harness::{World, wait_for};
 use crate::repository::{command, conductor, git, repository, start};
-use forge::Forge;
 use provider::Provider;
 
 const ROUTINE: &str = "cloud: { transport: routine, routine: trig_1, push: true }";
 const MANAGED: &str = "cloud: { transport: managed, agent: agent_1, environment: env_1, push: true }";
+
+const RUNNER: &str = "cloud: { transport: runner, environment: ccpool_1, push: true, settle: 1s }";
 
 fn world(tasks: &str) -> (World, Provider) {
     let mut world = repository(tasks);
@@ -140,11 +144,14 @@ fn a_killed_run_goes_on_with_its_session() {
 
 /// What comes of a session takes the place of what is in the folder: that is never the user's own.
 #[test]
-fn nothing_is_done_in_the_users_checkout() {
+fn nothing_is_done_in_the_users_checkout_or_in_a_clone() {
     let (world, provider) =
         world(&format!("config: {{ agent: cloud, {MANAGED} }}\ntasks: [{{ id: a, prompt: 'do: work' }}]\n"));
     fs::write(world.path("repo/mine.txt"), "not committed").unwrap();
-    conductor(&world, &["run", "../tasks.yaml", "--isolation", "none"]).expect(100).says("needs a worktree");
+    for elsewhere in ["none", "clone"] {
+        let args = ["run", "../tasks.yaml", "--isolation", elsewhere];
+        conductor(&world, &args).expect(7).says("needs a worktree").says("nothing was started");
+    }
     assert_eq!(fs::read_to_string(world.path("repo/mine.txt")).unwrap(), "not committed");
     assert!(provider.submitted().is_empty());
 }
@@ -173,6 +180,9 @@ fn limits_of_the_provider_are_waited_for_and_a_bad_token_is_told() {
     assert_eq!(world.logged("provider_parked").len(), 3);
     world.set("CLAUDE_ROUTINE_TOKEN", "wrong");
     conductor(&world, &["run", "../tasks.yaml", "--only", "busy"]).expect(100).says("401");
+    // With tasks left, nothing more is asked with it: the run waits for another token.
+    world.set("CLAUDE_ROUTINE_TOKEN", "revoked-token");
+    conductor(&world, &["run", "../tasks.yaml"]).expect(7).says("403");
     world.unset("CLAUDE_ROUTINE_TOKEN");
     conductor(&world, &["run", "../tasks.yaml", "--only", "busy"])
         .expect(100)
@@ -214,11 +224,7 @@ fn nothing_is_pushed_or_spent_without_the_users_word() {
 }
 
 /// A `claude` that starts sessions on runners: it tells the stand-in of them, as the real one tells its provider.
-#[test]
-fn runners_are_started_by_claude_itself() {
-    let settings = "cloud: { transport: runner, environment: ccpool_1, push: true }";
-    let (mut world, provider) =
-        world(&format!("config: {{ agent: cloud, {settings} }}\ntasks: [{{ id: a, prompt: 'do: work' }}]\n"));
+fn put_claude(world: &mut World, provider: &Provider) {
     let bin = world.path("bin");
     fs::create_dir(&bin).unwrap();
     let script = format!(
@@ -236,46 +242,15 @@ fn runners_are_started_by_claude_itself() {
     path.push(":");
     path.push(std::env::var_os("PATH").unwrap());
     world.set("PATH", path);
+}
+
+#[test]
+fn runners_are_started_by_claude_itself() {
+    let (mut world, provider) =
+        world(&format!("config: {{ agent: cloud, {RUNNER} }}\ntasks: [{{ id: a, prompt: 'do: work' }}]\n"));
+    put_claude(&mut world, &provider);
     world.spawn(&mut command(&world, &["run", "../tasks.yaml"])).ended().expect(0);
     let args = world.read("args");
     assert!(args.contains("--environment ccpool_1 --ref conductor-anchor/"), "{args}");
     assert_eq!(provider.submitted().len(), 1);
-}
-
-#[test]
-fn a_run_has_one_pull_request_whatever_is_asked_again_and_says_how_its_checks_stand() {
-    let (mut world, _) = world(
-        "tasks:\n  - { id: a, run: echo 1 > a.txt }\n  - { id: b, run: echo 2 > b.txt, dependencies: [a] }\n",
-    );
-    let forge = Forge::new();
-    world.set("GITHUB_API_URL", &forge.url);
-    world.set("GH_TOKEN", "forge-token");
-    conductor(&world, &["run", "../tasks.yaml", "--merge", "pr", "-r", "o/r"])
-        .expect(0)
-        .says("pull request https://forge.example/o/r/pull/1: its checks failed: ci");
-    let pulls = forge.pulls();
-    let branch = format!("conductor/{}", world.run_id());
-    assert_eq!(pulls.len(), 1, "{pulls:?}");
-    assert_eq!((&pulls[0]["head"]["ref"], &pulls[0]["base"]), (&branch.clone().into(), &"main".into()));
-    assert!(pulls[0]["updates"].as_u64().unwrap() >= 1, "each landing brings it up to date");
-    let body = pulls[0]["body"].as_str().unwrap();
-    assert!(body.contains("- a: a (") && body.contains("- b: b (") && body.contains("## Ledger"), "{body}");
-    let tip = git(&world, &["rev-parse", &branch]);
-    assert!(branches(&world).contains(&format!("{tip}\trefs/heads/{branch}")));
-}
-
-#[test]
-fn a_cloud_task_gets_a_pull_request_of_its_own_where_it_wants_one() {
-    let (mut world, _) = world(&format!(
-        "config: {{ agent: cloud, {ROUTINE}, repository: o/r }}\ntasks:\n  - {{ id: a, prompt: 'do: work', pr_strategy: normal }}\n  \
-         - {{ id: b, prompt: 'do: work', pr_strategy: manual }}\n"
-    ));
-    let forge = Forge::new();
-    world.set("GITHUB_API_URL", &forge.url);
-    world.set("GH_TOKEN", "forge-token");
-    conductor(&world, &["run", "../tasks.yaml"]).expect(0);
-    let pulls = forge.pulls();
-    assert_eq!(pulls.len(), 1, "{pulls:?}");
-    assert!(pulls[0]["head"]["ref"].as_str().unwrap().starts_with("claude/"));
-    assert!(pulls[0]["body"].as_str().unwrap().contains("https://claude.example/code/session_"));
 }

@@ -11,8 +11,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::trap::Trap;
+
 pub(crate) struct Provider {
     pub(crate) url: String,
+    /// A request has come (`asked`), is counted (`taken`), is answered (`answered`).
+    pub(crate) trap: Trap,
     state: Arc<State>,
 }
 
@@ -26,6 +30,10 @@ struct State {
     /// Events of managed sessions, by id, and their marks.
     sessions: Mutex<Vec<(String, String, Vec<Value>)>>,
     stopped: Mutex<Vec<String>>,
+    /// What was said to sessions.
+    told: Mutex<Vec<String>>,
+    prompts: Mutex<Vec<String>>,
+    trap: Trap,
 }
 
 impl Provider {
@@ -33,6 +41,7 @@ impl Provider {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         std::fs::create_dir_all(scratch).unwrap();
+        let trap = Trap::new(scratch.join("trap"));
         let state = Arc::new(State {
             remote: remote.into(),
             scratch: scratch.into(),
@@ -40,6 +49,9 @@ impl Provider {
             refused: Mutex::default(),
             sessions: Mutex::default(),
             stopped: Mutex::default(),
+            told: Mutex::default(),
+            prompts: Mutex::default(),
+            trap: trap.clone(),
         });
         let shared = state.clone();
         std::thread::spawn(move || {
@@ -48,11 +60,15 @@ impl Provider {
                 std::thread::spawn(move || serve(&state, socket));
             }
         });
-        Provider { url, state }
+        Provider { url, trap, state }
     }
 
     pub(crate) fn submitted(&self) -> Vec<String> {
         self.state.submitted.lock().unwrap().clone()
+    }
+
+    pub(crate) fn told(&self) -> Vec<String> {
+        self.state.told.lock().unwrap().clone()
     }
 
     pub(crate) fn stopped(&self) -> Vec<String> {
@@ -87,6 +103,9 @@ fn serve(state: &State, socket: TcpStream) {
     let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
     let mut words = first.split(' ');
     let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    if secret.ends_with("revoked-token") {
+        return answer(socket, 403, "", &json!({"error": {"message": "this token was revoked"}}));
+    }
     if !secret.ends_with("good-token") {
         return answer(socket, 401, "", &json!({"error": {"message": "invalid token"}}));
     }
@@ -101,6 +120,7 @@ fn serve(state: &State, socket: TcpStream) {
                     "",
                     &json!({"type": "routine_fire", "claude_code_session_id": format!("session_{id}"), "claude_code_session_url": url}),
                 );
+                hold(state, &prompt, "answered");
                 work(state, &prompt);
             }
         }
@@ -126,6 +146,7 @@ fn serve(state: &State, socket: TcpStream) {
             } else {
                 let words = body["events"][0]["content"][0]["text"].as_str().unwrap_or_default().to_owned();
                 let mark = mark_of_session(state, &id);
+                state.told.lock().unwrap().push(words.clone());
                 tell(state, &id, json!({"type": "user.message"}));
                 mend(state, &mark, &words);
                 tell(state, &id, json!({"type": "session.status_idle", "stop_reason": {"type": "end_turn"}}));
@@ -137,6 +158,11 @@ fn serve(state: &State, socket: TcpStream) {
 
 /// Counts a prompt; nothing where it is refused, or where the connection is cut before the answer.
 fn taken(state: &State, prompt: &str, socket: &TcpStream) -> Option<usize> {
+    // Held here, it is one that never came.
+    if state.trap.pass("asked") {
+        let _ = socket.shutdown(std::net::Shutdown::Both);
+        return None;
+    }
     let mark = mark_of(prompt);
     let task = mark.split('/').nth(1).unwrap_or_default().to_owned();
     let times = {
@@ -155,10 +181,12 @@ fn taken(state: &State, prompt: &str, socket: &TcpStream) -> Option<usize> {
         answer(socket.try_clone().unwrap(), status, headers, &json!({"error": {"message": "later"}}));
         return None;
     }
+    state.prompts.lock().unwrap().push(prompt.to_owned());
     let mut submitted = state.submitted.lock().unwrap();
     submitted.push(mark);
     let number = submitted.len();
     drop(submitted);
+    hold(state, prompt, "taken");
     if deed(prompt).starts_with("mute") {
         let _ = socket.shutdown(std::net::Shutdown::Both);
         work(state, prompt);
@@ -179,6 +207,7 @@ fn create(state: &State, socket: TcpStream, body: &Value) {
     }
     if !is_mute {
         answer(socket, 200, "", &json!({"id": id}));
+        hold(state, &prompt, "answered");
         work(state, &prompt);
     }
     if deed(&prompt) == "wait" {
@@ -248,13 +277,22 @@ fn deed(prompt: &str) -> &str {
     prompt.split("do: ").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap_or("work")
 }
 
-/// What a session does with git.
+/// Stands still, with the session's work done: one that cannot be listed is known by that alone.
+fn hold(state: &State, prompt: &str, moment: &str) {
+    if state.trap.is_armed(moment) {
+        work(state, prompt);
+        state.trap.pass(moment);
+    }
+}
+
+/// What a session does with git, once.
 fn work(state: &State, prompt: &str) {
     let deed = deed(prompt);
-    if matches!(deed, "lie" | "wait" | "mute-nothing") {
+    let mark = mark_of(prompt);
+    if matches!(deed, "lie" | "wait" | "mute-nothing") || state.scratch.join(mark.replace('/', "-")).exists()
+    {
         return;
     }
-    let mark = mark_of(prompt);
     let checkout = prompt.split("git checkout -B ").nth(1).unwrap_or_default();
     let (branch, rest) = checkout.split_once(' ').unwrap_or_default();
     let anchor = rest.split('`').next().unwrap_or_default();
@@ -273,6 +311,13 @@ fn work(state: &State, prompt: &str) {
 /// A session that is told to mend its work does so, on its own branch.
 fn mend(state: &State, mark: &str, words: &str) {
     let clone = state.scratch.join(mark.replace('/', "-"));
+    if !clone.exists() {
+        // It waited to be told what to do.
+        let prompts = state.prompts.lock().unwrap();
+        let prompt = prompts.iter().find(|prompt| mark_of(prompt) == mark).cloned().unwrap_or_default();
+        drop(prompts);
+        return work(state, &prompt.replace("do: wait", "do: work"));
+    }
     let name = mark.split('/').nth(1).unwrap_or("work").to_owned();
     std::fs::write(clone.join(format!("{name}.txt")), "good\n").unwrap();
     git(&clone, &["commit", "-q", "-a", "-m", &format!("mended: {} words", words.len())]);

@@ -119,3 +119,43 @@ fn work_that_is_being_merged_is_not_said_to_be_cancelled() {
     let told = script.ask(Request::Cancel(id("a")));
     assert!(told.contains("refused: task 'a' is running; its work is being merged"), "{told}");
 }
+
+/// What comes after the end begins; what has ended stays as it is.
+#[test]
+fn tasks_join_a_run_that_was_over_and_open_nothing_else() {
+    let (mut script, _) = Script::start(plan("a; b <- a"), queue(1));
+    script.fail("a");
+    let run = script.scheduler.into_run();
+    assert_eq!(run.stage(), Stage::Finished(RunOutcome::Failed));
+    let joins = Amendment { tasks: plan("c").tasks, by: Some(id("a")), ..Amendment::default() };
+    let run = with(&run, &Scheduler::join_left(&run, joins, Now::default()).unwrap());
+    assert_eq!(states(&run), "a failed, b skipped, c pending");
+    assert!(run.follow_ups().contains(&id("c")));
+    let (scheduler, first) = Scheduler::start(run, queue(1), Now::default()).unwrap();
+    assert!(matches!(&first.actions[..], [Action::Start { task, .. }] if *task == id("c")));
+    assert_eq!(states(scheduler.run()), "a failed, b skipped, c running");
+}
+
+/// Also an attempt that goes on with a conversation is told, once.
+#[test]
+fn what_is_said_while_no_coordinator_is_there_is_told_to_the_next_attempt() {
+    let run = killed("a");
+    let told = crate::schedule::amend::told(&run, &id("a"), "mind the tests".to_owned()).unwrap();
+    let run = with(&run, &told);
+    let unheard = |run: &Run| run.repeats(0).map_or(0, |repeats| repeats.unheard.len());
+    assert_eq!(unheard(&run), 1);
+    let (mut scheduler, first) = Scheduler::start(run, queue(1), Now::default()).unwrap();
+    let [Action::Start { attempt, start_from: Some(from), .. }] = &first.actions[..] else {
+        panic!("{:?}", first.actions)
+    };
+    assert_eq!(
+        (from.words.as_slice(), from.unheard.as_slice()),
+        (&["mind the tests".to_owned()][..], &["mind the tests".to_owned()][..])
+    );
+    let (task, attempt, session) = (id("a"), *attempt, "s-1".to_owned());
+    scheduler.handle(now(1), Input::SessionStarted { task, attempt, session });
+    assert_eq!(unheard(scheduler.run()), 0);
+    let live = Input::Asked(Request::Tell { task: id("a"), words: "and the docs".to_owned() });
+    scheduler.handle(now(2), live);
+    assert_eq!(unheard(scheduler.run()), 0, "it is said right away");
+}

@@ -1,6 +1,7 @@
 //! The driver of one session: from the anchor to the work in the workspace, taken up wherever a driver before it was killed.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::{self, BufRead as _};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -43,7 +44,12 @@ pub(super) struct Driver {
     pub(super) says: Receiver<Word>,
     pub(super) poll: Duration,
     pub(super) looking: Looking,
+    /// What is recorded once the coordinator has been told how it ended. Before that, a driver that is killed has handed in
+    /// nothing, and the next one hands in the same.
+    pub(super) afterwards: Option<Stage>,
     run: String,
+    /// Held as long as this lives: two drivers of a task never act on one record.
+    _alone: File,
 }
 
 /// A step that ends everything gives how it ended.
@@ -55,11 +61,14 @@ pub fn drive(factory: Factory<'_>) -> io::Result<()> {
     io::stdin().lock().read_line(&mut first)?;
     let job: Job = serde_json::from_str(&first)?;
     let says = listen();
-    let end = match Driver::new(job, says, factory) {
-        Ok(mut driver) => driver.carry_out().unwrap_or_else(|end| end),
-        Err(end) => end,
-    };
-    tell_end(&end, wall().0);
+    match Driver::new(job, says, factory) {
+        Ok(mut driver) => {
+            let end = driver.carry_out().unwrap_or_else(|end| end);
+            tell_end(&end, wall().0);
+            driver.conclude();
+        }
+        Err(end) => tell_end(&end, wall().0),
+    }
     Ok(())
 }
 
@@ -69,6 +78,7 @@ impl Driver {
         let run = variable("CONDUCTOR_RUN").unwrap_or_else(|| "run".to_owned());
         let home = Home::open().map_err(unkept)?;
         let folder = home.root().join("runs").join(&run).join("cloud").join(branch_word(&job.task));
+        let alone = Record::claim(&folder).map_err(unkept)?;
         let record = Record::open(&folder).map_err(unkept)?;
         let courier = Courier::open(&folder, &job.directory, job.cloud.remote())
             .map_err(|error| no_remote(&job, &error))?;
@@ -84,54 +94,28 @@ impl Driver {
         let transport = transport(kind, &job, &around, factory).map_err(refused)?;
         let poll = variable(POLL).and_then(|text| parse_duration(&text).ok());
         let poll = poll.map_or(USUAL_POLL, |poll| Duration::from_millis(poll.0.max(1)));
-        Ok(Driver { job, courier, record, transport, kind, says, poll, looking: Looking::default(), run })
+        let looking = Looking::default();
+        Ok(Driver {
+            job,
+            courier,
+            record,
+            transport,
+            kind,
+            says,
+            poll,
+            looking,
+            afterwards: None,
+            run,
+            _alone: alone,
+        })
     }
 
-    /// By what the record says: a killed driver's session goes on, and nothing is submitted twice.
-    fn carry_out(&mut self) -> Step<End> {
-        match self.record.current.as_ref().map(|current| current.stage.clone()) {
-            None | Some(Stage::Over) if self.job.begun && self.record.current.is_none() => self.lost_record(),
-            None | Some(Stage::Over) => self.submit_anew(),
-            Some(Stage::Intended) => self.submit(),
-            Some(Stage::Creating) => self.resolve("the driver was ended while it asked for a session"),
-            Some(Stage::Live { session, asked }) => {
-                note(format!("goes on with the session {}", session.recorded()));
-                if asked {
-                    let words = self.job.words.clone();
-                    self.say(&session, &words)?;
-                    self.keep(Stage::Live { session: session.clone(), asked: false })?;
-                }
-                self.tell_session(&session);
-                self.watch(session, None)
-            }
-            Some(Stage::Settled { session, commit }) => self.go_on(session, commit),
-        }
-    }
-
-    /// The run knows of a session that this machine has no record of: whether its work can be told is for a person.
-    fn lost_record(&mut self) -> Step<End> {
-        let why = format!(
-            "the record of the session {} is gone, so that its work cannot be told from other work",
-            self.job.session
-        );
-        self.ask_to_submit(&why)
-    }
-
-    /// Work was taken and sent back: the session goes on, where it can be spoken to; else another one begins on top of it.
-    fn go_on(&mut self, session: Option<SessionName>, commit: String) -> Step<End> {
-        let Some(session) = session.filter(|_| self.job.begun) else { return self.submit_anew() };
-        let words = self.job.words.clone();
-        match self.transport.send(&session, &words) {
-            Ok(()) => {
-                self.keep(Stage::Live { session: session.clone(), asked: false })?;
-                self.tell_session(&session);
-                self.watch(session, Some(commit))
-            }
-            Err(Refusal::Unable(why)) => {
-                note(format!("{why}: another session begins"));
-                self.submit_anew()
-            }
-            Err(refusal) => Err(refused(refusal)),
+    /// One that cannot be recorded stays as it was: the same work is handed in again, and nothing is submitted.
+    fn conclude(&mut self) {
+        if let Some(stage) = self.afterwards.take()
+            && let Err(error) = self.record.set(stage)
+        {
+            note(format!("that its work was taken could not be recorded: {error}"));
         }
     }
 
@@ -179,7 +163,7 @@ impl Driver {
     }
 
     /// Pushes the anchor that was intended and has a session created for it.
-    fn submit(&mut self) -> Step<End> {
+    pub(super) fn submit(&mut self) -> Step<End> {
         let submission = self.current()?;
         let prompt = self.checked_prompt(&submission)?;
         if let Err(error) = self.courier.push_new(&submission.anchor, &submission.branch) {
@@ -206,7 +190,7 @@ impl Driver {
 
     /// A session may have been created: it is looked for, and so is its work. Only what proves that there is none, or a
     /// person, lets the prompt be submitted once more.
-    fn resolve(&mut self, why: &str) -> Step<End> {
+    pub(super) fn resolve(&mut self, why: &str) -> Step<End> {
         note(format!("whether there is a session is not known: {why}"));
         let submission = self.current()?;
         let prompt = self.checked_prompt(&submission)?;
@@ -235,7 +219,7 @@ impl Driver {
         self.ask_to_submit(why)
     }
 
-    fn ask_to_submit(&mut self, why: &str) -> Step<End> {
+    pub(super) fn ask_to_submit(&mut self, why: &str) -> Step<End> {
         let mark = self
             .record
             .current
@@ -276,12 +260,12 @@ impl Driver {
     }
 
     fn live(&mut self, session: SessionName) -> Step<End> {
-        self.keep(Stage::Live { session: session.clone(), asked: false })?;
+        self.keep(Stage::Live { session: session.clone(), asked: false, before: None })?;
         self.tell_session(&session);
         self.watch(session, None)
     }
 
-    fn tell_session(&self, session: &SessionName) {
+    pub(super) fn tell_session(&self, session: &SessionName) {
         if !session.id.is_empty() {
             note(format!("session {}", session.recorded()));
             tell(&json!({ "type": "session", "id": session.recorded() }));

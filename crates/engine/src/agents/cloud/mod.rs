@@ -6,6 +6,7 @@
 
 mod driver;
 mod ending;
+mod going_on;
 mod http;
 mod looking;
 mod managed;
@@ -39,12 +40,14 @@ pub(super) const POLL: &str = "CONDUCTOR_CLOUD_POLL";
 
 /// What the driver gets of the caller's environment beside the token: its state directory, how git and the forge are
 /// reached, and what `claude` and a browser need.
-const PASSED: [&str; 25] = [
+const PASSED: [&str; 27] = [
     "CONDUCTOR_HOME",
     POLL,
     routine::BASE_VARIABLE,
     "GH_TOKEN",
     "GITHUB_TOKEN",
+    "GH_ENTERPRISE_TOKEN",
+    "GITHUB_ENTERPRISE_TOKEN",
     "GH_HOST",
     "GH_CONFIG_DIR",
     "GITHUB_API_URL",
@@ -145,6 +148,9 @@ impl Driven {
             directory: brief.workspace.directory.clone(),
             session: brief.session.id.clone(),
             begun: brief.session.begun,
+            cut_short: brief.earlier.cut_short,
+            sent_back: brief.earlier.sent_back,
+            said: brief.earlier.said.to_vec(),
             model: task.model.clone(),
             repository: task.repository.clone(),
             changes_required: task.changes == Changes::Required,
@@ -230,10 +236,11 @@ impl Translator for Driven {
             return Ending::unfinished(exit, last);
         };
         let words = text(&result["text"]);
-        match (result["ok"] == true, exit) {
-            (true, Exit::Code(0)) => Ending::good(words),
-            (true, exit) => Ending::contradicted(exit),
-            (false, _) => {
+        match result["ok"] == true {
+            // Its work is in the workspace by then. How the driver ends after that says nothing of it, and a session that was
+            // paid for is not asked for again.
+            true => Ending::good(words),
+            false => {
                 let class = serde_json::from_value(result["class"].clone()).unwrap_or(FailureClass::Exit);
                 let until = result["resets_at"].as_i64();
                 let parked = (class == FailureClass::UsageLimit || until.is_some()).then_some(until);

@@ -20,9 +20,14 @@ pub(super) enum Stage {
     Intended,
     /// A session is about to be asked for, or has been: it may exist.
     Creating,
-    /// It exists.
-    Live { session: SessionName, asked: bool },
-    /// Its work was taken.
+    /// It exists. `before` is the work that was taken of it, where it was spoken to after that.
+    Live {
+        session: SessionName,
+        asked: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        before: Option<String>,
+    },
+    /// Its work was taken, and the coordinator was told so.
     Settled { session: Option<SessionName>, commit: String },
     /// It is over, or there never was one.
     Over,
@@ -72,6 +77,14 @@ impl Record {
         Ok(Record { path, ..record })
     }
 
+    /// Waits until no other driver has the record.
+    pub(super) fn claim(folder: &Path) -> io::Result<File> {
+        access::create_private_dir_all(folder)?;
+        let file = File::create(folder.join("record.lock"))?;
+        file.lock()?;
+        Ok(file)
+    }
+
     /// On the disk when this returns.
     pub(super) fn keep(&self) -> io::Result<()> {
         access::replace_by(&self.path, |file| {
@@ -114,7 +127,7 @@ mod tests {
             pull_request: None,
         });
         let session = SessionName::new("s", Some("https://x/s".into()));
-        record.set(Stage::Live { session, asked: false }).unwrap();
+        record.set(Stage::Live { session, asked: false, before: None }).unwrap();
         assert_eq!(Record::open(folder.path()).unwrap(), record);
         fs::write(folder.path().join("record.json"), "{").unwrap();
         assert!(Record::open(folder.path()).is_err());

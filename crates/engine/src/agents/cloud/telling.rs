@@ -22,6 +22,11 @@ pub(super) struct Job {
     pub(super) directory: std::path::PathBuf,
     pub(super) session: String,
     pub(super) begun: bool,
+    /// The attempt before was cut short, so that what it handed in was not judged; or it was judged and is to be mended.
+    pub(super) cut_short: bool,
+    pub(super) sent_back: bool,
+    /// What people said that no session has heard.
+    pub(super) said: Vec<String>,
     pub(super) model: Option<String>,
     pub(super) repository: Option<String>,
     pub(super) changes_required: bool,

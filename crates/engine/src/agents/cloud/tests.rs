@@ -21,12 +21,12 @@ fn ended(lines: &[&str], exit: Exit) -> String {
 }
 
 #[test]
-fn only_a_good_result_and_a_good_exit_are_success() {
+fn only_a_good_result_is_success_and_a_driver_that_is_killed_after_it_harms_nothing() {
     let good = r#"{"type":"result","ok":true,"text":"done"}"#;
     let limit = r#"{"type":"result","ok":false,"class":"rate_limited","resets_at":17,"text":"no more"}"#;
     let all = [
         ended(&[good], Exit::Code(0)),
-        ended(&[good], Exit::Code(3)),
+        ended(&[good], Exit::Signal(9)),
         ended(&[r#"{"type":"text","text":"all is well"}"#], Exit::Code(0)),
         ended(&[limit], Exit::Code(0)),
         ended(&[r#"{"type":"result","ok":false,"class":"rate_limited","text":"soon"}"#], Exit::Code(0)),
@@ -34,7 +34,7 @@ fn only_a_good_result_and_a_good_exit_are_success() {
     ];
     insta::assert_snapshot!(all.join("\n"), @r#"
     ok: Some("done")
-    Unfinished: it said that it was done, but ended with exit code 3 None
+    ok: Some("done")
     Unfinished: it ended without a final word (exit code 0) None
     RateLimited: no more Some(Some(17))
     RateLimited: soon None

@@ -184,32 +184,38 @@ impl Driver {
 
     /// The session says that it is done, and nothing of it is there.
     fn nothing(&mut self, watch: &Watch) -> Step<End> {
-        let words = "the session says that it is done, and nothing that descends from its anchor was pushed";
         self.lift_anchor();
         let commit = watch.before.clone().unwrap_or_default();
-        self.keep(Stage::Settled { session: Some(watch.session.clone()), commit })?;
+        self.afterwards = Some(Stage::Settled { session: Some(watch.session.clone()), commit });
+        self.nothing_came(watch.last_words.clone())
+    }
+
+    pub(super) fn nothing_came(&self, last_words: Option<String>) -> Step<End> {
+        let words = "the session says that it is done, and nothing that descends from its anchor was pushed";
         match self.job.changes_required {
             true => Err(End::failed(FailureClass::NoChanges, words)),
             false => {
                 note(words);
-                Ok(End::Done(watch.last_words.clone().unwrap_or_default()))
+                Ok(End::Done(last_words.unwrap_or_default()))
             }
         }
+    }
+
+    pub(super) fn bring(&self, commit: &str) -> Step<()> {
+        self.courier.bring(commit).map_err(|error| {
+            let message = format!("the work cannot be taken into the workspace: {error}");
+            End::failed(FailureClass::Unstartable, message)
+        })
     }
 
     /// Takes the work into the workspace, where it is judged like any other.
     fn settle(&mut self, watch: &Watch, found: &Found) -> Step<End> {
         let commit = found.tip.commit.clone();
-        self.courier.bring(&commit).map_err(|error| {
-            End::failed(
-                FailureClass::Unstartable,
-                format!("the work cannot be taken into the workspace: {error}"),
-            )
-        })?;
+        self.bring(&commit)?;
         self.open_pull_request(&watch.session, found, true);
         let session = Some(watch.session.clone()).filter(|session| !session.id.is_empty());
         self.lift_anchor();
-        self.keep(Stage::Settled { session, commit: commit.clone() })?;
+        self.afterwards = Some(Stage::Settled { session, commit: commit.clone() });
         note(format!("takes {} of {}", short(&commit), found.tip.branch));
         let words = watch.last_words.clone();
         Ok(End::Done(words.unwrap_or_else(|| format!("{} of {}", short(&commit), found.tip.branch))))
@@ -217,7 +223,8 @@ impl Driver {
 
     /// It wants to know something: a person is asked, and the next attempt passes the answer on.
     fn ask(&mut self, watch: &Watch, words: &str) -> Step<End> {
-        self.keep(Stage::Live { session: watch.session.clone(), asked: true })?;
+        let (session, before) = (watch.session.clone(), watch.before.clone());
+        self.keep(Stage::Live { session: session.clone(), asked: true, before: before.clone() })?;
         tell(
             &json!({ "type": "question", "kind": "session", "what": words, "why": "the session waits for an answer" }),
         );
@@ -225,13 +232,13 @@ impl Driver {
             (_, true, _) => Err(End::Left),
             (_, false, said) => {
                 self.say(&watch.session, &said.unwrap_or_else(|| "yes".to_owned()))?;
-                self.keep(Stage::Live { session: watch.session.clone(), asked: false })?;
-                self.watch(watch.session.clone(), watch.before.clone())
+                self.keep(Stage::Live { session: session.clone(), asked: false, before: before.clone() })?;
+                self.watch(session, before)
             }
         }
     }
 }
 
-fn short(commit: &str) -> &str {
+pub(super) fn short(commit: &str) -> &str {
     commit.get(..10).unwrap_or(commit)
 }

@@ -1,0 +1,48 @@
+//! What has to be there before a run starts: agents for all tasks, and the plugins that check and tell.
+
+use std::collections::BTreeSet;
+
+use conductor_core::plan::{Notification, Plan};
+use conductor_engine::agents;
+use conductor_engine::plugins;
+use conductor_engine::worker::verifiers;
+
+use crate::error::{CliError, Exit};
+
+/// Every task needs an agent that can do it, before anything starts. Returns the agents not installed.
+pub(super) fn check_agents(plan: &Plan) -> Result<BTreeSet<String>, CliError> {
+    let kept = plan.tasks.iter().find_map(|task| Some((task, agents::check_rules(plan, task).err()?)));
+    if let Some((task, error)) = kept {
+        let message = format!("task '{}': {error}; nothing was started", task.id);
+        return Err(CliError::new(Exit::InvalidFile, message).help(agents::KEPT_BY));
+    }
+    check_plugins(plan)?;
+    absent(plan).map_err(|why| CliError::new(Exit::AgentMissing, format!("{why}; nothing was started")))
+}
+
+/// Verifiers and notifiers, too: what checks the work is there before an agent is paid.
+fn check_plugins(plan: &Plan) -> Result<(), CliError> {
+    let verifiers =
+        plan.tasks.iter().flat_map(|task| &task.verify).filter_map(|check| verifiers::named(check));
+    let verifiers = verifiers.map(|(name, _)| (plugins::Kind::Verifier, name.to_owned()));
+    let told = &plan.notifications;
+    let ways = [&told.on_complete, &told.on_failure, &told.on_input, &told.on_budget].into_iter().flatten();
+    let notifiers = ways.filter_map(|way| match way {
+        Notification::Plugin { name, .. } => Some((plugins::Kind::Notifier, name.clone())),
+        _ => None,
+    });
+    for (kind, name) in verifiers.chain(notifiers).collect::<BTreeSet<_>>() {
+        plugins::find(kind, &name)?;
+    }
+    Ok(())
+}
+
+/// Agents that are named and not installed; an error names a task that no agent can do.
+pub(super) fn absent(plan: &Plan) -> Result<BTreeSet<String>, String> {
+    let mut absent = BTreeSet::new();
+    for task in &plan.tasks {
+        let missing = agents::check(plan, task).map_err(|error| format!("task '{}': {error}", task.id))?;
+        absent.extend(missing);
+    }
+    Ok(absent)
+}
