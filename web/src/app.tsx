@@ -11,6 +11,7 @@ import { useStore } from "./lib/store";
 import { connect, connection, disconnect } from "./live/hub";
 import { isUrgent, needs, useNeeds } from "./live/needs";
 import { useLooked } from "./live/query";
+import { Boundary } from "./parts/Boundary";
 import { Dialogs } from "./parts/Dialog";
 import { Icon, type IconName } from "./parts/Icon";
 import { KeysHelp } from "./parts/KeysHelp";
@@ -26,7 +27,7 @@ export function App() {
     lookWhoIAm();
   }, []);
   if (who.known === "asking") return null;
-  return who.known === "yes" ? <Frame /> : <Login />;
+  return <Boundary place={who.known}>{who.known === "yes" ? <Frame /> : <Login />}</Boundary>;
 }
 
 function Frame() {
@@ -35,7 +36,7 @@ function Frame() {
     return disconnect;
   }, []);
   useNeeds();
-  const [, go] = useLocation();
+  const [place, go] = useLocation();
   useKeys([
     { keys: "g i", label: words.keys.goInbox, act: () => go("/") },
     { keys: "g r", label: words.keys.goRuns, act: () => go("/runs") },
@@ -52,16 +53,18 @@ function Frame() {
         <Side />
         <main id="content" tabIndex={-1}>
           <Banner />
-          <Suspense fallback={null}>
-            <Switch>
-              {screens.map(({ path, Screen }) => (
-                <Route key={path} path={path} component={Screen} />
-              ))}
-              <Route>
-                <Redirect to="/" />
-              </Route>
-            </Switch>
-          </Suspense>
+          <Boundary place={place}>
+            <Suspense fallback={null}>
+              <Switch>
+                {screens.map(({ path, Screen }) => (
+                  <Route key={path} path={path} component={Screen} />
+                ))}
+                <Route>
+                  <Redirect to="/" />
+                </Route>
+              </Switch>
+            </Suspense>
+          </Boundary>
         </main>
       </div>
       <PhoneNav />

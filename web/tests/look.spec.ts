@@ -3,7 +3,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { AxeBuilder } from "@axe-core/playwright";
-import { expect, test } from "@playwright/test";
+import { expect, type Page, test } from "@playwright/test";
 import { World } from "./world";
 
 const CART = `import type { Sku } from "./sku";
@@ -101,35 +101,36 @@ test.beforeAll(async () => {
 test.afterAll(() => world.end());
 
 for (const [name, path, there] of SCREENS) {
-  for (const scheme of ["light", "dark"] as const) {
-    for (const width of [1440, 390]) {
-      test(`${name} ${scheme} ${width}`, async ({ browser }) => {
-        const context = await browser.newContext({
-          colorScheme: scheme,
-          viewport: { width, height: width > 1000 ? 1000 : 844 },
-        });
-        const page = await context.newPage();
-        const errors: string[] = [];
-        page.on("console", (message) => {
-          // That there is no diff, or no conversation, is an answer: the browser notes it all the same.
-          const answered = /\/(diff|conversation|conflict)(\?|$)/.test(message.location().url);
-          if (message.type() === "error" && !answered) errors.push(message.text());
-        });
-        page.on("pageerror", (error) => errors.push(String(error)));
-        await world.open(page, path(run));
-        await page.locator("main").waitFor();
-        if (there) await page.locator(there).first().waitFor();
-        await page.waitForLoadState("networkidle");
-        await page.screenshot({ path: `../target/page-screens/${name}-${width}-${scheme}.png` });
-        const found = await new AxeBuilder({ page })
-          .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"])
-          .analyze();
-        expect(found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.target).join(" | ")}`)).toEqual(
-          [],
-        );
-        expect(errors).toEqual([]);
-        await context.close();
+  for (const width of [1440, 390]) {
+    test(`${name} ${width}`, async ({ browser }) => {
+      const context = await browser.newContext({ viewport: { width, height: width > 1000 ? 1000 : 844 } });
+      const page = await context.newPage();
+      const errors: string[] = [];
+      page.on("console", (message) => {
+        // That there is no diff, or no conversation, is an answer: the browser notes it all the same.
+        const answered = /\/(diff|conversation|conflict)(\?|$)/.test(message.location().url);
+        if (message.type() === "error" && !answered) errors.push(message.text());
       });
-    }
+      page.on("pageerror", (error) => errors.push(String(error)));
+      await world.open(page, path(run));
+      await page.locator("main").waitFor();
+      if (there) await page.locator(there).first().waitFor();
+      await page.waitForLoadState("networkidle");
+      // The system's scheme may change while the page is open: it follows.
+      for (const scheme of ["light", "dark"] as const) {
+        await page.emulateMedia({ colorScheme: scheme });
+        await page.screenshot({ path: `../target/page-screens/${name}-${width}-${scheme}.png` });
+        expect(await violations(page), scheme).toEqual([]);
+      }
+      expect(errors).toEqual([]);
+      await context.close();
+    });
   }
+}
+
+async function violations(page: Page): Promise<string[]> {
+  const found = await new AxeBuilder({ page })
+    .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"])
+    .analyze();
+  return found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.target).join(" | ")}`);
 }

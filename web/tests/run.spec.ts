@@ -230,3 +230,19 @@ test("events are told newest first, filtered, and shown whole", async ({ page })
   await page.getByLabel("Type").selectOption("task_completed");
   await expect(page.locator(".events-row")).toHaveCount(1);
 });
+
+test("a screen that cannot be drawn says so, and the rest of the page stays in use", async ({ page }) => {
+  await page.route("**/api/agents", (route) =>
+    route.fulfill({ json: { schema: "conductor.agents/1", agents: [null] } }),
+  );
+  await world.open(page, "/agents");
+  await expect(page.getByRole("alert")).toContainText("This screen could not be drawn");
+  await page.getByRole("link", { name: "Runs" }).first().click();
+  await expect(page.locator("h1")).toHaveText("Runs");
+  await page.getByRole("link", { name: "Agents & workers" }).first().click();
+  await expect(page.getByRole("alert")).toBeVisible();
+  await page.unroute("**/api/agents");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await expect(page.locator("h1")).toHaveText("Agents & workers");
+  await expect(page.getByRole("alert")).toHaveCount(0);
+});

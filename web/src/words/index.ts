@@ -70,6 +70,13 @@ export const words = {
     actionAway: "The server is away.",
   },
 
+  broken: {
+    title: "This screen could not be drawn",
+    help: "A mistake in the page. Runs are not touched by it, and the command line shows the same. What went wrong:",
+    again: "Try again",
+    reload: "Load the page anew",
+  },
+
   refused: {
     title: "Not done",
     role: (needed: string, has: string) => `This needs the role ${needed}; you have ${has} here.`,
