@@ -89,6 +89,6 @@ async fn call(app: App, asked: Asked) -> Result<Response> {
     app.hook_calls.note_wrong(&hook.id, from);
     let project = app.project(&hook.project).await?;
     let wanted = Given::of_body(START, hook.settings)?;
-    let begun = parallel::begin(&app, &project, &wanted).await?;
+    let begun = parallel::begin(&app, &project, &wanted, &format!("hook {}", hook.name)).await?;
     answer::json_with(202, "conductor.parallel-start/1", begun)
 }
