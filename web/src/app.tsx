@@ -6,6 +6,7 @@ import { get } from "./api/http";
 import { at, count } from "./lib/format";
 import { useKeys } from "./lib/keys";
 import { lookWhoIAm, me } from "./lib/me";
+import { refuse } from "./lib/messages";
 import { theme } from "./lib/settings";
 import { useStore } from "./lib/store";
 import { connect, connection, disconnect, letGo } from "./live/hub";
@@ -17,6 +18,7 @@ import { Icon, type IconName } from "./parts/Icon";
 import { KeysHelp } from "./parts/KeysHelp";
 import { Messages } from "./parts/Messages";
 import { openPalette, Palette } from "./parts/Palette";
+import { stopAll } from "./parts/stopAll";
 import { screens } from "./screens";
 import { Login } from "./screens/Login";
 import { words } from "./words";
@@ -45,6 +47,7 @@ function Frame() {
     { keys: "g b", label: words.keys.goBoard, act: () => go("/projects") },
     { keys: "g c", label: words.keys.goCosts, act: () => go("/costs") },
     { keys: "c", label: words.keys.newRun, act: () => go("/new") },
+    { keys: "!", label: words.keys.stopAll, act: () => void stopAll().catch(refuse) },
   ]);
   return (
     <>

@@ -3,7 +3,8 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { AxeBuilder } from "@axe-core/playwright";
-import { expect, type Page, test } from "@playwright/test";
+import { type Browser, expect, type Page, test } from "@playwright/test";
+import { addPlanner } from "./planner";
 import { World } from "./world";
 
 const CART = `import type { Sku } from "./sku";
@@ -38,8 +39,10 @@ tasks:
   - { id: changelog, name: Say what changed, epic: Storefront, run: "echo c > changelog.txt", dependencies: [refunds, cart-api] }
 `;
 
-/** Name, address, and what has to be there before it is looked at. */
-const SCREENS: [string, (run: string) => string, string?][] = [
+type Doing = (page: Page) => Promise<unknown>;
+
+/** Name, address, what has to be there before it is looked at, and what is done there first. */
+const SCREENS: [string, (run: string) => string, string?, Doing?][] = [
   ["inbox", () => "/", "article"],
   ["graph", (run) => `/runs/${run}/graph`, ".graph canvas"],
   ["graph-table", (run) => `/runs/${run}/graph?as=table`, ".table-row"],
@@ -75,13 +78,38 @@ const SCREENS: [string, (run: string) => string, string?][] = [
   ["settings-about", () => "/settings/about", "dd"],
   ["settings-appearance", () => "/settings", "main fieldset"],
   ["costs-task", () => "/costs?by=task&range=all", ".cost-lines"],
+  ["settings-hooks", () => "/settings/hooks", "tbody tr"],
+  ["settings-webhooks", () => "/settings/webhooks", "article, tbody tr"],
+  ["inbox-diff", () => "/", "article", (page) => page.getByText("The diff so far").first().click()],
+  ["dialog", (run) => `/runs/${run}`, "[role=gridcell]", (page) => page.keyboard.press("X")],
+  ["dialog-words", () => "/", "article", (page) => page.getByRole("button", { name: "Send back…" }).click()],
+  ["palette", (run) => `/runs/${run}`, "[role=gridcell]", (page) => page.keyboard.press("Control+k")],
+  ["keys", (run) => `/runs/${run}`, "[role=gridcell]", (page) => page.keyboard.press("?")],
+  ["new-run-plan", () => "/new/webshop", ".new-run", plan],
 ];
+
+/** Of a server that has nothing yet; without a login there is only the door. */
+const EMPTY: [string, string, string][] = [
+  ["empty-inbox", "/", ".empty"],
+  ["empty-runs", "/runs", ".empty"],
+  ["empty-projects", "/projects", "main h1, main h2"],
+  ["empty-costs", "/costs", "main h1"],
+  ["login", "", "form"],
+];
+
+async function plan(page: Page): Promise<void> {
+  await page.getByLabel("Say what you want").last().fill("Customers can return an order.");
+  await page.getByLabel("Planner", { exact: true }).fill("planner");
+  await page.getByRole("button", { name: "Plan", exact: true }).click();
+  await page.getByLabel("Include mails").waitFor({ timeout: 30_000 });
+}
 
 let world: World;
 let run = "";
 
 test.beforeAll(async () => {
   world = new World();
+  addPlanner(world);
   world.write("tasks.yaml", TASKS);
   mkdirSync(join(world.repository, "src"));
   world.write("src/cart.ts", CART);
@@ -91,6 +119,11 @@ test.beforeAll(async () => {
   await world.api("POST", "/api/projects", { directory: world.repository });
   await world.api("POST", "/api/users", { name: "ann", password: "a long password", role: "operator" });
   await world.api("POST", "/api/tokens", { name: "ci", role: "operator", project: "webshop" });
+  await world.api("POST", "/api/projects/webshop/hooks", { name: "nightly", max_cost: 5 });
+  await world.api("POST", "/api/projects/webshop/webhooks", {
+    url: "http://127.0.0.1:9/conductor",
+    events: ["run_finished"],
+  });
   world.start("run", "tasks.yaml", "-p", "4", "--answer-within", "20m", "--max-cost", "40");
   await expect
     .poll(async () => JSON.stringify(await world.api("GET", "/api/inbox")), { timeout: 30_000 })
@@ -100,32 +133,56 @@ test.beforeAll(async () => {
 
 test.afterAll(() => world.end());
 
-for (const [name, path, there] of SCREENS) {
-  for (const width of [1440, 390]) {
+for (const width of [1440, 390]) {
+  for (const [name, path, there, act] of SCREENS) {
     test(`${name} ${width}`, async ({ browser }) => {
-      const context = await browser.newContext({ viewport: { width, height: width > 1000 ? 1000 : 844 } });
-      const page = await context.newPage();
-      const errors: string[] = [];
-      page.on("console", (message) => {
-        // That there is no diff, or no conversation, is an answer: the browser notes it all the same.
-        const answered = /\/(diff|conversation|conflict)(\?|$)/.test(message.location().url);
-        if (message.type() === "error" && !answered) errors.push(message.text());
+      await looked(browser, name, width, async (page) => {
+        await world.open(page, path(run));
+        await page.locator("main").waitFor();
+        if (there) await page.locator(there).first().waitFor();
+        await act?.(page);
       });
-      page.on("pageerror", (error) => errors.push(String(error)));
-      await world.open(page, path(run));
-      await page.locator("main").waitFor();
-      if (there) await page.locator(there).first().waitFor();
-      await page.waitForLoadState("networkidle");
-      // The system's scheme may change while the page is open: it follows.
-      for (const scheme of ["light", "dark"] as const) {
-        await page.emulateMedia({ colorScheme: scheme });
-        await page.screenshot({ path: `../target/page-screens/${name}-${width}-${scheme}.png` });
-        expect(await violations(page), scheme).toEqual([]);
-      }
-      expect(errors).toEqual([]);
-      await context.close();
     });
   }
+
+  test(`what is empty ${width}`, async ({ browser }) => {
+    const fresh = new World();
+    try {
+      await fresh.serve();
+      for (const [name, path, there] of EMPTY) {
+        await looked(browser, name, width, async (page) => {
+          if (path) await fresh.open(page, path);
+          else await page.goto(fresh.url);
+          await page.locator(there).first().waitFor();
+        });
+      }
+    } finally {
+      await fresh.end();
+    }
+  });
+}
+
+/** Seen in both schemes, by axe and by those who open the pictures; the browser has nothing to complain of. */
+async function looked(browser: Browser, name: string, width: number, arrive: Doing): Promise<void> {
+  const context = await browser.newContext({ viewport: { width, height: width > 1000 ? 1000 : 844 } });
+  const page = await context.newPage();
+  const errors: string[] = [];
+  page.on("console", (message) => {
+    // That there is no diff, no conversation or no login is an answer: the browser notes it all the same.
+    const answered = /\/(diff|conversation|conflict|me)(\?|$)/.test(message.location().url);
+    if (message.type() === "error" && !answered) errors.push(message.text());
+  });
+  page.on("pageerror", (error) => errors.push(String(error)));
+  await arrive(page);
+  await page.waitForLoadState("networkidle");
+  // The system's scheme may change while the page is open: it follows.
+  for (const scheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme: scheme });
+    await page.screenshot({ path: `../target/page-screens/${name}-${width}-${scheme}.png` });
+    expect(await violations(page), `${name}, ${scheme}`).toEqual([]);
+  }
+  expect(errors).toEqual([]);
+  await context.close();
 }
 
 async function violations(page: Page): Promise<string[]> {

@@ -81,6 +81,7 @@ export interface Figures {
   elapsed_ms: number;
   ended_at?: string | null;
   slots: number;
+  by: string;
 }
 
 export interface Shown {
@@ -142,6 +143,12 @@ export interface Need {
   model?: string | null;
   attempt?: number | null;
   cost_usd?: number | null;
+  isolation?: string | null;
+  workspace?: string | null;
+  commit?: string | null;
+  files?: number | null;
+  added?: number | null;
+  removed?: number | null;
 }
 
 export interface Decision {

@@ -11,8 +11,8 @@ export interface Looked<T> {
 }
 
 /** How soon after a ring it is asked again, and how often at most. */
-const SOON = 40;
-const MOST_OFTEN = 250;
+const SOON = 20;
+const MOST_OFTEN = 120;
 
 /**
  * `ask` is called at the start, when `key` changes, and after each ring that `wants` lets through.

@@ -36,8 +36,10 @@ export class Boundary extends Component<Props, State> {
           <p className="dim">{words.broken.help}</p>
           <pre className="code">{error.message}</pre>
           <div className="row">
-            <Button act={() => this.setState({ error: null })}>{words.broken.again}</Button>
-            <Button kind="quiet" act={() => location.reload()}>
+            <Button local act={() => this.setState({ error: null })}>
+              {words.broken.again}
+            </Button>
+            <Button kind="quiet" local act={() => location.reload()}>
               {words.broken.reload}
             </Button>
           </div>

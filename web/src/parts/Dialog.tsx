@@ -6,7 +6,7 @@ interface Asked {
   title: string;
   detail?: ReactNode;
   /** What is to be written: nothing where only yes or no is asked. */
-  input?: { kind: "words" | "amount" | "line"; value?: string; placeholder?: string };
+  input?: { kind: "words" | "amount" | "line" | "choice"; value?: string; placeholder?: string; options?: string[] };
   ok: string;
   danger?: boolean;
   answer: (value: string | null) => void;
@@ -62,7 +62,19 @@ function Asking({ question }: { question: Asked }) {
               onKeyDown={(event) => (event.metaKey || event.ctrlKey) && event.key === "Enter" && submit(event)}
             />
           )}
-          {input && input.kind !== "words" && (
+          {input?.kind === "choice" && (
+            <select
+              className="input"
+              aria-label={question.title}
+              value={value}
+              onChange={(event) => setValue(event.target.value)}
+            >
+              {input.options?.map((option) => (
+                <option key={option}>{option}</option>
+              ))}
+            </select>
+          )}
+          {input && input.kind !== "words" && input.kind !== "choice" && (
             <input
               className="input"
               aria-label={question.title}

@@ -2,9 +2,11 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { get } from "../api/http";
 import { useKeys } from "../lib/keys";
+import { refuse } from "../lib/messages";
 import { Store, useStore } from "../lib/store";
 import { words } from "../words";
 import { Icon, type IconName } from "./Icon";
+import { stopAll } from "./stopAll";
 
 export interface Entry {
   icon: IconName;
@@ -17,13 +19,20 @@ export interface Entry {
 export const offered = new Store<Entry[]>([]);
 
 export function useOffered(entries: Entry[]): void {
+  const latest = useRef(entries);
+  latest.current = entries;
   const names = entries.map((entry) => entry.text).join("\n");
-  // biome-ignore lint/correctness/useExhaustiveDependencies: they are the same while their names are
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what they do is looked up when one is taken
   useEffect(() => {
-    offered.set(entries);
+    offered.set(latest.current.map((entry, place) => ({ ...entry, act: () => latest.current[place]?.act() })));
     return () => offered.set([]);
   }, [names]);
 }
+
+/** What can be done from every screen. */
+const ALWAYS: Entry[] = [
+  { icon: "close", text: words.stopAll.button, kind: words.palette.do, act: () => void stopAll().catch(refuse) },
+];
 
 const open = new Store(false);
 export const openPalette = (): void => open.set(true);
@@ -105,7 +114,7 @@ function Searching({ close }: { close: () => void }) {
   );
   const found = useMemo(
     () =>
-      [...here, ...screens, ...places]
+      [...here, ...screens, ...ALWAYS, ...places]
         .map((entry) => ({ entry, rank: fits(entry.text, query) }))
         .filter(({ rank }) => rank > 0)
         .sort((a, b) => b.rank - a.rank)

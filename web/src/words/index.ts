@@ -117,6 +117,13 @@ export const words = {
     attempt: (n: number) => `attempt ${n}`,
     rule: "Asked by",
     soFar: "So far",
+    workspace: "Workspace",
+    commit: "Commit",
+    files: (n: number) => (n === 1 ? "1 file" : `${n} files`),
+    diffSoFar: "The diff so far",
+    diffNone: "It has changed no file so far.",
+    diffAll: (n: number) => `${n} more lines`,
+    noCommit: "Its work has changed since this was shown; look at it again.",
     run: "Run",
     openTask: "open the task",
     allow: "Allow",
@@ -137,7 +144,10 @@ export const words = {
     drop: "Drop…",
     diff: "Diff",
     retry: "Retry",
-    skip: "Skip",
+    skip: "Skip…",
+    skipNow: "Skip the task",
+    askSkip: (task: string, held: number) =>
+      `Skip ${task}? It is not done${held === 0 ? "" : held === 1 ? ", and neither is 1 task that needs it" : `, and neither are ${held} tasks that need it`}. What it did so far is kept under a ref.`,
     open: "Open",
     resolve: "Resolve",
     giveBack: "Give it back to the agent",
@@ -150,7 +160,16 @@ export const words = {
     askComments: "What should the agent change?",
     askDrop:
       "Drop this work? It does not land; it is kept under a ref and can be found with `conductor worktree list`.",
-    askCap: "The run's new cap in dollars",
+    caps: {
+      max_cost: "The run's new cap in dollars",
+      max_tokens: "The run's new cap in tokens",
+      max_attempts: "The run's new cap in attempts",
+      max_time: "The run's new cap in minutes of work",
+    },
+    capUsed: (used: string) => `${used} is used. The run goes on where the cap is higher than that.`,
+    capWrong: "Not an amount above 0.",
+    capTooLow: (used: string) => `${used} is used already: with that cap nothing would start.`,
+    raiseNow: "Raise the cap and go on",
     askCancel: (n: number) =>
       `Cancel ${n === 1 ? "the task" : `the ${n} tasks`} that have not ended? What has landed stays on its branch.`,
     notify: "Notify me",
@@ -178,7 +197,36 @@ export const words = {
     goBoard: "Go to the board",
     goCosts: "Go to the costs",
     newRun: "New run",
+    stopAll: "Stop all runs",
     diff: "Diff",
+  },
+
+  retrying: {
+    ask: (tasks: string[], others: number) =>
+      `Do ${tasks.length === 1 ? tasks[0] : `${tasks.length} tasks`} again and resume the run? ${others === 1 ? "1 other task that has not ended goes" : `${others} other tasks that have not ended go`} on as well.`,
+    ok: "Resume the run",
+    again: (n: number) => (n === 1 ? "It is tried again." : `${n} tasks are tried again.`),
+    goesOn: "The run goes on.",
+    withAnother: "Retry with…",
+    askAgent: (tasks: string[]) =>
+      `Which agent is to do ${tasks.length === 1 ? tasks[0] : `these ${tasks.length} tasks`} instead?`,
+    agentBefore: (agent: string) => `${agent} had it. What the file says stays as it is.`,
+    agentOk: "Retry",
+    noOther: "No other agent is installed here.",
+  },
+
+  stopAll: {
+    button: "Stop all runs…",
+    title: (n: number) => (n === 1 ? "Stop the run that is live?" : `Stop all ${n} runs that are live?`),
+    lost: (n: number) =>
+      n === 0
+        ? "nothing is at work in it"
+        : `${n === 1 ? "1 agent or command is" : `${n} agents and commands are`} stopped; what they had begun is done again on resume`,
+    kept: "What has landed stays. Each run can be resumed, and conversations go on where they were.",
+    ok: "Stop all",
+    none: "No run is live.",
+    stopped: (n: number) => (n === 1 ? "1 run stops." : `${n} runs stop.`),
+    failed: (run: string, why: string) => `Run ${run} was not stopped: ${why}`,
   },
 
   palette: { project: "Project", run: "Run", task: "Task", goTo: "go to", do: "do" },

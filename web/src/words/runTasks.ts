@@ -126,10 +126,23 @@ export const taskWords = {
       n === 1 ? "1 task depends on it and is not done either." : `${n} tasks depend on it and are not done either.`,
     cancelOk: "Cancel the task",
     notEnded: "It has not ended; only what failed, was skipped or cancelled is done again.",
-    hasBegun: "It has begun; only tasks that have not can be skipped. Cancel it instead.",
-    hasEnded: "It has ended.",
+    hasBegun: "It is at work; only a task that is not can be skipped. Cancel it instead.",
+    inReview: "Its work waits for your review; drop it there.",
+    hasEnded: "The task has ended.",
     noAgent: "No agent works on it.",
     notLive: "The run is not active; resume it first.",
+  },
+
+  group: {
+    cancel: "Cancel…",
+    cancelOf: (name: string) => `Cancel group ${name}…`,
+    ask: (name: string) => `Cancel the group ${name}?`,
+    ok: "Cancel the group",
+    held: (n: number) =>
+      n === 1
+        ? "1 task outside of it depends on it and is not done either."
+        : `${n} tasks outside of it depend on it and are not done either.`,
+    done: (name: string) => `The group ${name} is cancelled.`,
   },
 
   board: {

@@ -4,7 +4,7 @@ export const runsWords = {
   title: "Runs",
   list: "Runs, newest first",
   filter: "Filter",
-  filterHelp: "Words in the file, project or run",
+  filterHelp: "Words in the file, project or run, or who started it",
   all: "all",
   chips: { running: "running", needs: "needs you", stopped: "stopped", failed: "failed", completed: "completed" },
   head: {
@@ -12,6 +12,7 @@ export const runsWords = {
     file: "Task file",
     progress: "Progress",
     project: "Project",
+    who: "Who",
     started: "Started",
     duration: "Worked",
     spend: "Spend",

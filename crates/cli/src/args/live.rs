@@ -262,13 +262,25 @@ pub(crate) enum Task {
     /// Send a message to a task's agent, now or when its next attempt starts
     Send(Send),
     /// Run a task again, with its attempts counted anew, and the tasks skipped because of it
-    Retry(OfTask),
+    Retry(Retried),
     /// Skip a task that has not started
     Skip(OfTask),
     /// Cancel a task, and stop it if it is running
     Cancel(OfTask),
     /// Change how urgent a task is, and with it which task starts next
     Priority(OfPriority),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Retried {
+    #[command(flatten)]
+    pub(crate) of: OfTask,
+    /// Give it to this agent instead; what it could fall back on does not count any more
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// With this model of that agent (default: the agent's usual one)
+    #[arg(long, value_name = "NAME", requires = "agent")]
+    pub(crate) model: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -158,6 +158,10 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) headless: bool,
 
+    /// Record who took the run up; the server sets it
+    #[arg(long, value_name = "USER", hide = true)]
+    pub(crate) by: Option<String>,
+
     /// Mark this process as the one in the background; --detach sets it
     #[arg(long, hide = true)]
     pub(crate) detached: bool,

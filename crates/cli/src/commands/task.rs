@@ -5,6 +5,7 @@ use conductor_core::run::event::{Answer, Answerer, Event};
 use conductor_core::schedule::amend;
 use conductor_core::schedule::{Refusal, Request};
 use conductor_core::values::ids::TaskId;
+use conductor_engine::agents;
 use conductor_engine::runs::control::{self, ControlError};
 use serde_json::json;
 
@@ -23,12 +24,12 @@ pub(crate) fn run(args: &args::Task) -> Result<Exit, CliError> {
         args::Task::Approve(args) => block_on(answered(args, true)),
         args::Task::Deny(args) => block_on(answered(args, false)),
         args::Task::Send(args) => block_on(send(args)),
-        args::Task::Retry(of) => wish(of, Request::Retry, ("retry", "is done again")),
-        args::Task::Skip(of) => wish(of, Request::Skip, ("skip", "is skipped")),
-        args::Task::Cancel(of) => wish(of, Request::Cancel, ("cancel", "is cancelled")),
+        args::Task::Retry(args) => retry(args),
+        args::Task::Skip(of) => wish(of, Request::Skip, ("skip", "is skipped"), |_| Ok(())),
+        args::Task::Cancel(of) => wish(of, Request::Cancel, ("cancel", "is cancelled"), |_| Ok(())),
         args::Task::Priority(args::OfPriority { of, priority }) => {
             let request = |task| Request::SetPriority { task, priority: *priority };
-            wish(of, request, ("priority", &format!("has priority {}", priority.name())))
+            wish(of, request, ("priority", &format!("has priority {}", priority.name())), |_| Ok(()))
         }
     }
 }
@@ -79,16 +80,34 @@ async fn send(args: &Send) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
+fn retry(args: &args::Retried) -> Result<Exit, CliError> {
+    let Some(agent) = &args.agent else {
+        return wish(&args.of, Request::Retry, ("retry", "is done again"), |_| Ok(()));
+    };
+    let model = args.model.clone();
+    let request = |task| Request::RetryWith { task, agent: agent.clone(), model: model.clone() };
+    // An agent that is not there, or does not keep the task's rules, is refused before anything is recorded.
+    let can = |chosen: &FoundTask| {
+        let given = chosen.task().given_to(agent, model.as_deref());
+        agents::check(chosen.found.run.plan(), &given)
+            .map(drop)
+            .map_err(|error| CliError::new(Exit::AgentMissing, format!("task '{}': {error}", given.id)))
+    };
+    wish(&args.of, request, ("retry", &format!("is done again by {agent}")), can)
+}
+
 /// What changes what is to be done: asked of the coordinator, or recorded where the run is not active.
 fn wish(
     of: &OfTask,
     request: impl Fn(TaskId) -> Request,
     (action, what): (&str, &str),
+    can: impl Fn(&FoundTask) -> Result<(), CliError>,
 ) -> Result<Exit, CliError> {
     let (run, asked) = block_on(async {
         let archive = Archive::open().await?;
         let live = |found: &Found, _| archive.home.is_live(&found.stored.id);
         let chosen = archive.task(of.run.as_deref(), &of.task, live).await?;
+        can(&chosen)?;
         let (task, run) = (chosen.task().id.clone(), chosen.found.stored.id.clone());
         let asked = left::ask(&archive.home, &run, request(task.clone())).await?;
         let active = asked == Asked::OfCoordinator;

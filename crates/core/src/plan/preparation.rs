@@ -101,6 +101,17 @@ impl Task {
         self.preparation.as_ref().is_some_and(|preparation| preparation.own_agent_home)
     }
 
+    /// The same task for another agent: what it may fall back on was meant for the one it had.
+    pub fn given_to(&self, agent: &str, model: Option<&str>) -> Task {
+        let mut task = self.clone();
+        (task.agent, task.model) = (Some(agent.to_owned()), model.map(str::to_owned));
+        task.fallback_agents = Vec::new();
+        if let Some(preparation) = &mut task.preparation {
+            preparation.fallback_models = Vec::new();
+        }
+        task
+    }
+
     pub fn fallback_models(&self) -> &[String] {
         self.preparation.as_ref().map_or(&[], |preparation| &preparation.fallback_models)
     }

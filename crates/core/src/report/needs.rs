@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use crate::plan::Plan;
-use crate::run::event::{ASK_HUMAN, DrainReason, FOLLOW_UP, Failure, FailureClass, Question, RECOVERY};
+use crate::run::event::{
+    ASK_HUMAN, Capped, DrainReason, FOLLOW_UP, Failure, FailureClass, Question, RECOVERY,
+};
 use crate::run::{Progress, Run, Stage, TaskState};
 use crate::values::counted::counted;
 use crate::values::ids::TaskId;
@@ -77,7 +79,7 @@ pub struct Need {
     pub words: String,
     /// What there is to see of it: a command, the last lines of a check, hunks.
     pub evidence: String,
-    /// By which rule it is asked.
+    /// By which rule it is asked; of a cap that was reached, its key.
     pub why: String,
     /// When what is said in `otherwise` happens by itself.
     pub due: Option<Timestamp>,
@@ -230,7 +232,13 @@ impl<'a> Looking<'a> {
         match run.stage() {
             Stage::Finished(_) | Stage::Created => None,
             Stage::Stopped(DrainReason::Budget) | Stage::Draining(DrainReason::Budget) => {
-                Some(left(NeedKind::Budget, format!("the run reached its cap with {open_tasks} open"), stays))
+                let otherwise = match self.is_live {
+                    true => "what runs ends, nothing new starts, and then the run stops; it can be resumed",
+                    false => stays,
+                };
+                let words = format!("the run reached its cap with {open_tasks} open");
+                let why = reached(run).map_or_else(String::new, str::to_owned);
+                Some(Need { why, ..left(NeedKind::Budget, words, otherwise) })
             }
             Stage::Stopped(DrainReason::Unauthorized) => Some(left(
                 NeedKind::Login,
@@ -248,6 +256,21 @@ impl<'a> Looking<'a> {
             Stage::Active | Stage::Draining(_) => None,
         }
     }
+}
+
+/// The key of the cap for which the run is left; of its time where none of the others is reached.
+fn reached(run: &Run) -> Option<&'static str> {
+    let (options, spent) = (run.options(), run.spent());
+    let used = [
+        (Capped::Cost, spent.cost.0, "max_cost"),
+        (Capped::Tokens, spent.tokens, "max_tokens"),
+        (Capped::Attempts, u64::from(run.attempts()), "max_attempts"),
+    ];
+    let is_reached = |what: Capped, used: u64| options.cap(what).is_some_and(|cap| used >= cap);
+    let known = used.into_iter().find(|(what, used, _)| is_reached(*what, *used)).map(|(_, _, key)| key);
+    // Attempts count from their beginning for the scheduler, and here from their end.
+    let begun = || options.cap(Capped::Attempts).map(|_| "max_attempts");
+    known.or_else(|| options.cap(Capped::Time).map(|_| "max_time")).or_else(begun)
 }
 
 fn asked(question: &Question) -> (NeedKind, String) {

@@ -19,6 +19,7 @@ impl Scheduler {
                 | Request::CancelGroup(_)
                 | Request::CancelAll
                 | Request::Retry(_)
+                | Request::RetryWith { .. }
                 | Request::Skip(_)
                 | Request::Review { .. }
                 | Request::SetCaps(_)
@@ -70,7 +71,7 @@ impl Scheduler {
     }
 
     /// A run that has something to do again is not over any more.
-    fn open_again(&mut self, now: Now) {
+    pub(super) fn open_again(&mut self, now: Now) {
         if matches!(self.run.stage(), Stage::Finished(_)) && !self.run.all_ended() {
             self.emit(now, Event::RunStopped { why: DrainReason::User });
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::Scheduler;
-use crate::plan::{Amendment, Priority, Task};
+use crate::plan::{Amendment, Priority, Task, Work};
 use crate::run::event::{Answer, Capped, DrainReason, Event, ReviewVerdict, StopReason};
 use crate::run::{Stage, Status, TaskState};
 use crate::values::ids::{Attempt, TaskId};
@@ -29,6 +29,12 @@ pub enum Request {
     CancelGroup(String),
     CancelAll,
     Retry(TaskId),
+    /// Done again by another agent, and with that one's usual model where none is named.
+    RetryWith {
+        task: TaskId,
+        agent: String,
+        model: Option<String>,
+    },
     Skip(TaskId),
     /// What its agent asked to do.
     Answer {
@@ -91,6 +97,9 @@ impl Scheduler {
             Request::CancelGroup(group) => self.on_cancel_group(now, group),
             Request::CancelAll => self.on_cancel_all(now),
             Request::Retry(task) => self.on_retry(now, &task),
+            Request::RetryWith { task, agent, model } => {
+                self.on_retry_with(now, &task, &agent, model.as_deref())
+            }
             Request::Skip(task) => self.on_skip(now, &task),
             Request::Answer { task, answer } => self.on_answer(now, &task, answer),
             Request::Review { task, verdict } => self.on_review(now, &task, verdict),
@@ -301,6 +310,33 @@ impl Scheduler {
             status => return Err(wrong(task, status, "only a task that has ended badly can be retried")),
         }
         Ok(())
+    }
+
+    /// A retry of the same task, put another way before it can start.
+    fn on_retry_with(
+        &mut self,
+        now: Now,
+        task: &TaskId,
+        agent: &str,
+        model: Option<&str>,
+    ) -> Result<(), Refusal> {
+        let place = self.known(task)?;
+        let known = &self.run.plan().tasks[place];
+        if matches!(known.work, Work::Run(_)) {
+            let why = format!("task '{task}' is a command, which no agent carries out");
+            return Err(Refusal::NotPossible(why));
+        }
+        if self.run.is_raced(place) || self.run.raced_by(place).is_some() {
+            let why = format!("who races for task '{task}' stays as it is as long as the run goes on");
+            return Err(Refusal::NotPossible(why));
+        }
+        let (tasks, status) = (vec![known.given_to(agent, model)], self.run.progress(place).state.status());
+        if !matches!(status, Status::Failed | Status::Skipped | Status::Cancelled) {
+            return Err(wrong(task, status, "only a task that has ended badly is given to another agent"));
+        }
+        self.on_retry(now, task)?;
+        self.open_again(now);
+        self.amend_with(now, Amendment { tasks, ..Amendment::default() }, |_| {})
     }
 
     /// Another task of its epic that has not come to a good end, by its own doing.

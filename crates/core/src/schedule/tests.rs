@@ -526,6 +526,37 @@ fn a_person_can_retry_and_skip_and_is_told_when_that_makes_no_sense() {
 }
 
 #[test]
+fn a_task_is_done_again_by_another_agent() {
+    let with = |task: &str, model: Option<&str>| Request::RetryWith {
+        task: id(task),
+        agent: "codex".into(),
+        model: model.map(str::to_owned),
+    };
+    let mut given = plan("a; b <- a; c");
+    for task in &mut given.tasks[..2] {
+        task.work = Work::Prompt("think".into());
+        task.fallback_agents = vec!["gemini".into()];
+    }
+    let (mut s, _) = Script::start(given, queue(2));
+    assert_eq!(
+        s.ask(with("a", None)),
+        "refused: task 'a' is running; only a task that has ended badly is given to another agent"
+    );
+    s.fail("a");
+    s.fail("c");
+    let told = s.ask(with("c", None));
+    assert_eq!(told, "refused: task 'c' is a command, which no agent carries out");
+    s.ask(with("a", Some("gpt-5")));
+    let task = &s.scheduler.run().plan().tasks[0];
+    assert_eq!((task.agent_name(), task.model.as_deref()), ("codex", Some("gpt-5")));
+    assert_eq!(task.fallback_agents, Vec::<String>::new());
+    let choice = s.scheduler.run().agent_choice(0).unwrap();
+    assert_eq!((choice.agent.as_str(), choice.model.as_deref()), ("codex", Some("gpt-5")));
+    assert_eq!(s.scheduler.run().progress(1).state.status(), Status::Pending, "what was skipped for it");
+    assert_eq!(s.scheduler.run().plan().tasks[1].agent_name(), "claude", "only this one");
+}
+
+#[test]
 fn a_dependent_skipped_for_another_reason_stays_skipped_after_a_retry() {
     let (mut s, _) = Script::start(plan("a; b; c <- a b"), queue(2));
     assert_eq!(s.fail("a"), "failed a (Exit), skip c (by a)");

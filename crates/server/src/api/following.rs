@@ -11,7 +11,7 @@ use conductor_engine::stores::StoredRun;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::parallel;
+use super::{parallel, tasks};
 use crate::access::Identity;
 use crate::app::App;
 use crate::live::sending::{self, Sent};
@@ -33,6 +33,7 @@ const WITH_OUTPUT: &[Field] = &[
         Kind::Flag,
         "Also tell what agents at work say from now on, as `agent_output` messages, which have no number.",
     ),
+    may("task", Kind::Text, "With `output`: only what the agent or command of this task says."),
 ];
 
 /// How often it is looked for new runs of a project.
@@ -129,13 +130,20 @@ async fn run_socket(app: App, asked: Asked) -> Result<Response> {
     let feed = app.runs.feed(asked.named("run")?).await?;
     let since = asked.query.whole("since");
     let wants_output = asked.query.flag("output");
+    let only = match asked.query.text("task") {
+        Some(_) if !wants_output => {
+            return Err(Problem::field("task", "goes with 'output', of which it names a part"));
+        }
+        Some(task) => Some(feed.look(|run| tasks::find(run, task))?),
+        None => None,
+    };
     let upgrade = asked.upgrade.ok_or_else(not_a_socket)?;
     Ok(upgrade.on_upgrade(move |socket| async move {
         let (queue, sent) = sending::queue();
         let told = tokio::spawn(async move {
             let _ = queue.send(connected(json!({ "run": feed.id() }))).await;
             let begun = async {
-                let output = if wants_output { Some(output(&app, &feed).await?) } else { None };
+                let output = if wants_output { Some(output(&app, &feed, only).await?) } else { None };
                 Ok::<_, Problem>((output, begin(&app, &feed, since, &queue).await?))
             };
             match begun.await {
@@ -153,8 +161,8 @@ async fn run_socket(app: App, asked: Asked) -> Result<Response> {
 }
 
 /// What is said from now on; the client gets its first event after this.
-async fn output(app: &App, feed: &Arc<Feed>) -> Result<Output> {
-    Ok(Output::begin(app.home.clone(), app.runs.reader().await?, feed.clone()).await)
+async fn output(app: &App, feed: &Arc<Feed>, only: Option<usize>) -> Result<Output> {
+    Ok(Output::begin(app.home.clone(), app.runs.reader().await?, feed.clone(), only).await)
 }
 
 fn failed(problem: &Problem) -> Sent {

@@ -92,7 +92,7 @@ async fn call(app: App, asked: Asked) -> Result<Response> {
         app.hook_calls.note_wrong(&hook.id, from);
         let project = app.project(&hook.project).await?;
         let wanted = Given::of_body(START, hook.settings)?;
-        parallel::begin(&app, &project, &wanted).await
+        parallel::begin(&app, &project, &wanted, &format!("hook {}", hook.name)).await
     };
     let begun = begun.await.map_err(|problem: Problem| problem.by(doer.clone()))?;
     let mut response = answer::json_with(202, "conductor.parallel-start/1", begun)?;

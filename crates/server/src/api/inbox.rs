@@ -1,8 +1,12 @@
 //! What waits for a person, in all runs.
 
+use std::path::PathBuf;
+
 use axum::response::Response;
+use conductor_core::plan::Isolation;
 use conductor_core::report::needs::{self, Need, NeedKind};
 use conductor_core::run::{Run, costs};
+use conductor_engine::git::workspaces::WorkspaceRequest;
 use conductor_engine::records::flat::timestamp;
 use conductor_engine::stores::StoredRun;
 use serde_json::{Value, json};
@@ -46,7 +50,12 @@ async fn list(app: App, asked: Asked) -> Result<Response> {
             left_out += needs.len().saturating_sub(MOST_OF_A_RUN);
             for need in needs.into_iter().take(MOST_OF_A_RUN) {
                 let since = need.since.map_or(i64::MAX, |at| at.0);
-                items.push((need.kind, since, item(folded, run, project.as_deref(), is_live, need)));
+                let (kind, place) = (need.kind, need.task.as_ref().and_then(|task| folded.place(task)));
+                let mut value = item(folded, run, project.as_deref(), is_live, need);
+                if let Some(place) = place.filter(|_| kind < NeedKind::Review) {
+                    value["workspace"] = json!(workspace(&app, run, folded, place));
+                }
+                items.push((kind, since, value));
             }
         });
     }
@@ -77,6 +86,8 @@ fn item(folded: &Run, run: &StoredRun, project: Option<&str>, is_live: bool, nee
     let choice = place.and_then(|place| folded.agent_choice(folded.doer(place)));
     let progress = place.map(|place| folded.progress(place));
     let evidence: String = need.evidence.chars().take(LONGEST).collect();
+    let change = progress.and_then(|progress| progress.state.landing()).map(|landing| &landing.change);
+    let touched = change.map(|change| &change.touched);
     json!({
         "kind": need.kind.name(), "run": run.id, "project": project, "source": run.source, "task": need.task,
         "name": place.map(|place| folded.task(place).0.name.clone()),
@@ -86,5 +97,30 @@ fn item(folded: &Run, run: &StoredRun, project: Option<&str>, is_live: bool, nee
         "agent": choice.map(|choice| &choice.agent), "model": choice.and_then(|choice| choice.model.as_ref()),
         "attempt": progress.map(|progress| progress.last_attempt),
         "cost_usd": place.and_then(|place| costs::dollars(folded.usage(place))),
+        "isolation": place.map(|place| isolation(folded, place)),
+        "commit": change.map(|change| &change.commit), "files": touched.map(|touched| touched.files.len()),
+        "added": touched.map(|touched| touched.added), "removed": touched.map(|touched| touched.removed),
     })
+}
+
+fn isolation(run: &Run, place: usize) -> Isolation {
+    run.task(run.doer(place)).0.isolation.or(run.options().isolation).unwrap_or(Isolation::None)
+}
+
+/// The folder in which what an agent asks about would happen. Nothing where it is not known, is gone, or another attempt
+/// has it by now: an agent that waits for an answer holds no workspace.
+fn workspace(app: &App, run: &StoredRun, folded: &Run, place: usize) -> Option<PathBuf> {
+    let (doer, isolation) = (folded.doer(place), isolation(folded, place));
+    if isolation == Isolation::None {
+        return Some(run.directory.clone());
+    }
+    let newest = folded.spans_of(doer).next()?;
+    let holder = folded.spans().iter().rev().find(|span| span.executor == newest.executor)?;
+    if (holder.task, holder.attempt) != (newest.task, newest.attempt) {
+        return None;
+    }
+    let task = folded.task(doer).0;
+    let request = WorkspaceRequest::of(folded.plan(), isolation, task, newest.executor, newest.attempt);
+    let name = format!("{}-{}", run.id, request.workspace_name());
+    Some(app.home.run(&run.id).join("workspaces").join(name)).filter(|folder| folder.is_dir())
 }

@@ -13,6 +13,7 @@ use conductor_engine::stores::StoredRun;
 use serde_json::{Value, json};
 
 use super::runs;
+use crate::access::identity::OWNER;
 use crate::app::App;
 use crate::live::Feed;
 use crate::problem::{Problem, Result};
@@ -105,12 +106,12 @@ async fn newest(app: &App, project: &Project) -> Result<Option<StoredRun>> {
 
 async fn start(app: App, asked: Asked) -> Result<Response> {
     let project = app.project(asked.named("project")?).await?;
-    let begun = begin(&app, &project, &asked.body).await?;
+    let begun = begin(&app, &project, &asked.body, &asked.identity.name).await?;
     answer::json_with(202, "conductor.parallel-start/1", begun)
 }
 
 /// One at a time: of two that want to start the same project, one does, and the other is told of it.
-pub(crate) async fn begin(app: &App, project: &Project, wanted: &Given) -> Result<Value> {
+pub(crate) async fn begin(app: &App, project: &Project, wanted: &Given, by: &str) -> Result<Value> {
     let _turn = app.starting.take().await?;
     app.runs.forget_list().await;
     if let Some(run) = live(app, project).await? {
@@ -119,7 +120,9 @@ pub(crate) async fn begin(app: &App, project: &Project, wanted: &Given) -> Resul
     }
     let at_once = wanted.whole("max_concurrency").unwrap_or(AT_ONCE);
     let strategy = wanted.text("strategy").unwrap_or("batch");
-    let words = start_words(project, wanted, at_once, strategy);
+    let mut words = vec![OsString::from("run")];
+    words.extend(taken_up_by(by));
+    words.extend(start_words(project, wanted, at_once, strategy));
     let begun = app.program.json(&project.directory, words, None).await?;
     app.runs.forget_list().await;
     Ok(
@@ -127,8 +130,13 @@ pub(crate) async fn begin(app: &App, project: &Project, wanted: &Given) -> Resul
     )
 }
 
+/// What the run's log is to say of who took it up; nothing where that is the owner.
+pub(crate) fn taken_up_by(name: &str) -> Option<OsString> {
+    (name != OWNER).then(|| format!("--by={name}").into())
+}
+
 fn start_words(project: &Project, wanted: &Given, at_once: u64, strategy: &str) -> Vec<OsString> {
-    let mut words: Vec<OsString> = ["run", "--detach", "--json", "--skip-done"].map(OsString::from).to_vec();
+    let mut words: Vec<OsString> = ["--detach", "--json", "--skip-done"].map(OsString::from).to_vec();
     words.push(format!("--parallel={at_once}").into());
     words.push(format!("--strategy={strategy}").into());
     for name in ["only", "agent", "model", "merge", "isolation"] {

@@ -6,6 +6,8 @@ use conductor_core::run::{Progress, Run, TaskState, costs};
 use conductor_engine::records::flat::timestamp;
 use serde_json::{Map, Value, json};
 
+use crate::access::identity::OWNER;
+
 const STATES: [&str; 10] = [
     "pending",
     "waiting",
@@ -53,7 +55,7 @@ pub(crate) fn figures(run: &Run, is_live: bool) -> Value {
         "shown": counts(run, is_live), "cost_usd": costs::dollars(spent), "known_cost_usd": spent.cost.dollars(),
         "tokens": spent.tokens, "max_cost_usd": run.options().limits.max_cost.map(|cap| cap.dollars()),
         "elapsed_ms": run.active(), "ended_at": run.ended().map(|at| timestamp(at.0)),
-        "slots": run.options().tasks_at_once(),
+        "slots": run.options().tasks_at_once(), "by": run.options().by.as_deref().unwrap_or(OWNER),
     })
 }
 

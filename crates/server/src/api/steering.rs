@@ -9,10 +9,11 @@ use conductor_core::run::event::{Answer, Answerer, Capped};
 use conductor_core::schedule::Request;
 use conductor_core::values::ids::TaskId;
 use conductor_core::values::units::{Millis, Usd};
+use conductor_engine::agents;
 use conductor_engine::runs::control::async_client;
 use serde_json::json;
 
-use super::tasks;
+use super::{parallel, tasks};
 use crate::app::App;
 use crate::problem::{Problem, Result};
 use crate::web::answer;
@@ -80,6 +81,10 @@ pub(crate) const ROUTES: &[Route] = &[
         "Run a task again, with its attempts counted anew",
         by!(retry),
     )
+    .body(&[
+        may("agent", Kind::Text, "Give it to this agent instead."),
+        may("model", Kind::Text, "With this model of that agent (default: the agent's usual one)."),
+    ])
     .json("conductor.answer/1", OF_TASK),
     post("/api/runs/{run}/tasks/{task}/skip", OPERATOR, "Skip a task that has not started", by!(skip))
         .json("conductor.answer/1", OF_TASK),
@@ -208,6 +213,7 @@ async fn resume(app: App, asked: Asked) -> Result<Response> {
         asked.body.whole("max_concurrency").map(|count| OsString::from(format!("--parallel={count}"))),
     );
     words.extend(asked.body.get("max_cost").map(|cost| OsString::from(format!("--max-cost={cost}"))));
+    words.extend(parallel::taken_up_by(&asked.identity.name));
     let begun = app.program.json(&run.directory, words, None).await?;
     answer::json_with(202, "conductor.detached/1", begun)
 }
@@ -265,7 +271,22 @@ async fn send(app: App, asked: Asked) -> Result<Response> {
 }
 
 async fn retry(app: App, asked: Asked) -> Result<Response> {
-    of_task(&app, &asked, "retry", vec![], Request::Retry).await
+    let model = asked.body.text("model").map(str::to_owned);
+    let Some(agent) = asked.body.text("agent").map(str::to_owned) else {
+        return match model {
+            Some(_) => Err(Problem::field("model", "goes with 'agent', whose model it is")),
+            None => of_task(&app, &asked, "retry", vec![], Request::Retry).await,
+        };
+    };
+    let feed = app.runs.feed(asked.named("run")?).await?;
+    feed.look(|run| {
+        let task = run.task(tasks::find(run, asked.named("task")?)?).0.given_to(&agent, model.as_deref());
+        agents::check(run.plan(), &task)
+            .map_err(|error| Problem::field("agent", format!("cannot do it: {error}")))
+    })?;
+    let mut more = vec![OsString::from(format!("--agent={agent}"))];
+    more.extend(model.iter().map(|model| OsString::from(format!("--model={model}"))));
+    of_task(&app, &asked, "retry", more, |task| Request::RetryWith { task, agent, model }).await
 }
 
 async fn skip(app: App, asked: Asked) -> Result<Response> {

@@ -16,8 +16,8 @@ use tokio::sync::mpsc;
 use super::feed::Feed;
 use super::sending::Sent;
 
-/// How often agents are listened to.
-const LISTEN: Duration = Duration::from_millis(250);
+/// How often agents are listened to: what they say is to be seen within 200 ms.
+const LISTEN: Duration = Duration::from_millis(100);
 
 /// Of one agent, so many lines and bytes are told each time, the newest.
 const MOST_LINES: usize = 200;
@@ -43,15 +43,22 @@ pub(crate) struct Output {
     home: Home,
     store: Arc<dyn LogReader>,
     feed: Arc<Feed>,
+    /// The task that is listened to, with those who race for it; all tasks where none is named.
+    only: Option<usize>,
     known: Vec<Heard>,
     /// So many attempts of the run have begun.
     begun: usize,
 }
 
 impl Output {
-    pub(crate) async fn begin(home: Home, store: Arc<dyn LogReader>, feed: Arc<Feed>) -> Output {
+    pub(crate) async fn begin(
+        home: Home,
+        store: Arc<dyn LogReader>,
+        feed: Arc<Feed>,
+        only: Option<usize>,
+    ) -> Output {
         let (begun, now) = feed.look(|run| (run.spans().len(), at_work(run)));
-        let mut output = Output { home, store, feed, known: Vec::new(), begun };
+        let mut output = Output { home, store, feed, only, known: Vec::new(), begun };
         output.listen_to(now);
         for heard in &mut output.known {
             // What was said before is in the transcript.
@@ -62,10 +69,18 @@ impl Output {
 
     fn listen_to(&mut self, attempts: impl IntoIterator<Item = (usize, Attempt)>) {
         for (place, attempt) in attempts {
+            if !self.is_wanted(place) {
+                continue;
+            }
             let (home, store, id) = (&self.home, self.store.clone(), self.feed.id());
             let listener = self.feed.look(|run| Listener::new(home, store, id, run, place, false));
             self.known.extend(Heard::new(place, attempt, listener));
         }
+    }
+
+    fn is_wanted(&self, place: usize) -> bool {
+        let races = |only: usize| self.feed.look(|run| run.raced_by(place) == Some(only));
+        self.only.is_none_or(|only| only == place || races(only))
     }
 
     /// For ever, into a client's queue.

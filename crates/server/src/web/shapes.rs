@@ -23,7 +23,7 @@ pub(crate) const SHAPES: &[(&str, &str)] = &[
     (
         "Figures",
         "shown Shown, cost_usd number?, known_cost_usd number, tokens whole, max_cost_usd number?, elapsed_ms whole, \
-         ended_at text?, slots whole",
+         ended_at text?, slots whole, by text",
     ),
     (
         "Shown",
@@ -41,7 +41,7 @@ pub(crate) const SHAPES: &[(&str, &str)] = &[
         "Need",
         "kind text, run text, project text?, source text, task text?, name text?, words text, evidence text, why text, \
          since text?, due text?, otherwise text, held whole, live flag, seq whole, agent text?, model text?, attempt whole?, \
-         cost_usd number?",
+         cost_usd number?, isolation text?, workspace text?, commit text?, files whole?, added whole?, removed whole?",
     ),
     ("Decision", "attempt whole, nature text, strategy text, reason text"),
     ("Failure", "class text, message text, evidence text?, findings [Finding]?"),

@@ -72,7 +72,7 @@ export function TaskEditor({ project, placed, file, fileName, wrong, choose, aga
           )}
           <span className="grow" />
           <span className="small faint">{text.editsFile(fileName)}</span>
-          <Button kind="quiet" hint="Esc" act={() => choose(null)}>
+          <Button kind="quiet" local hint="Esc" act={() => choose(null)}>
             {text.close}
           </Button>
         </header>
@@ -96,7 +96,11 @@ export function TaskEditor({ project, placed, file, fileName, wrong, choose, aga
           <Button kind="primary" hint={task ? "Ctrl S" : undefined} forbidden={forbidden} act={mine.save}>
             {task ? text.save(fileName) : text.addTo(fileName)}
           </Button>
-          {task && mine.dirty && <Button act={mine.revert}>{text.revert}</Button>}
+          {task && mine.dirty && (
+            <Button local act={mine.revert}>
+              {text.revert}
+            </Button>
+          )}
           <span className="grow" />
           {task && (
             <Button kind="danger" forbidden={forbidden} act={remove}>
@@ -143,7 +147,11 @@ function Changed({ stale, was, load, keep }: ChangedProps) {
         <Button kind="primary" act={load}>
           {text.load}
         </Button>
-        {form && <Button act={keep}>{text.keep}</Button>}
+        {form && (
+          <Button local act={keep}>
+            {text.keep}
+          </Button>
+        )}
         <span className="small faint">{text.loadHelp}</span>
       </div>
     </div>

@@ -126,16 +126,16 @@ function Dispute({ task, part, base, at, all, here, come, choice, editing, take,
       <div className="row wrap dispute-head">
         <b>{text.hunk(at + 1, all)}</b>
         <span className="grow" />
-        <Button hint={hint("l")} pressed={pressed("ours")} act={() => take({ take: "ours" })}>
+        <Button local hint={hint("l")} pressed={pressed("ours")} act={() => take({ take: "ours" })}>
           {text.takeLanded}
         </Button>
-        <Button hint={hint("t")} pressed={pressed("theirs")} act={() => take({ take: "theirs" })}>
+        <Button local hint={hint("t")} pressed={pressed("theirs")} act={() => take({ take: "theirs" })}>
           {text.takeWork}
         </Button>
-        <Button hint={hint("b")} pressed={pressed("both")} act={() => take({ take: "both" })}>
+        <Button local hint={hint("b")} pressed={pressed("both")} act={() => take({ take: "both" })}>
           {text.takeBoth}
         </Button>
-        <Button hint={hint("e")} pressed={pressed("own")} act={edit}>
+        <Button local hint={hint("e")} pressed={pressed("own")} act={edit}>
           {text.takeEdit}
         </Button>
       </div>
@@ -216,7 +216,11 @@ function Editor({ value, done }: { value: string; done: (text: string) => void }
         onKeyDown={(event) => (event.metaKey || event.ctrlKey) && event.key === "Enter" && done(written)}
       />
       <div className="actions">
-        <Button kind="primary" act={() => done(written === "" || written.endsWith("\n") ? written : `${written}\n`)}>
+        <Button
+          kind="primary"
+          local
+          act={() => done(written === "" || written.endsWith("\n") ? written : `${written}\n`)}
+        >
           {text.takeEdit}
         </Button>
       </div>

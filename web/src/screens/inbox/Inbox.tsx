@@ -16,7 +16,8 @@ import { Bar, State } from "../../parts/State";
 import { words } from "../../words";
 import * as acts from "./acts";
 import { type Card, cards } from "./alike";
-import { domId, NeedCard, stateOf, taskAddress } from "./NeedCard";
+import { domId, NeedCard, stateOf } from "./NeedCard";
+import { taskAddress } from "./places";
 
 const text = words.inbox;
 
@@ -144,6 +145,11 @@ function useInboxKeys(shown: Card[], place: number, card: Card | undefined, choo
               ? acts.retry(card.needs)
               : undefined,
         ),
+    },
+    {
+      keys: "S",
+      label: words.keys.skip,
+      act: () => need && ["permission", "question"].includes(need.kind) && doing(() => acts.skip(need)),
     },
     {
       keys: "d",

@@ -1,13 +1,13 @@
-import { Link, useLocation } from "wouter";
+import { Link } from "wouter";
 import type { Need } from "../../api/types";
 import { at, dollars, fileName } from "../../lib/format";
-import { useForbidden } from "../../lib/me";
-import { Button } from "../../parts/Button";
 import { State } from "../../parts/State";
 import { Ago, Until } from "../../parts/Time";
 import { type StateName, words } from "../../words";
-import * as acts from "./acts";
 import type { Card } from "./alike";
+import { NeedActions } from "./NeedActions";
+import { taskAddress } from "./places";
+import { SoFar } from "./SoFar";
 
 const text = words.inbox;
 
@@ -25,8 +25,8 @@ export const stateOf: Record<string, StateName> = {
   parked: "waiting",
 };
 
-export const taskAddress = (need: Need, tab = ""): string =>
-  need.task ? `/runs/${need.run}/tasks/${encodeURIComponent(need.task)}${tab}` : `/runs/${need.run}`;
+/** An agent is at work on these, and waits. */
+const ASKS = new Set(["permission", "question"]);
 
 interface Props {
   card: Card;
@@ -116,6 +116,21 @@ function Body({ card, need }: { card: Card; need: Need }) {
             <dd className="mono">{need.why}</dd>
           </>
         )}
+        {need.workspace && (
+          <>
+            <dt>{text.workspace}</dt>
+            <dd className="mono">{need.workspace}</dd>
+          </>
+        )}
+        {need.commit && (
+          <>
+            <dt>{text.commit}</dt>
+            <dd>
+              <span className="mono">{need.commit.slice(0, 10)}</span> · {text.files(need.files ?? 0)}{" "}
+              <span className="plus">+{need.added ?? 0}</span> <span className="minus">−{need.removed ?? 0}</span>
+            </dd>
+          </>
+        )}
         {need.task && (
           <>
             <dt>{text.soFar}</dt>
@@ -128,123 +143,7 @@ function Body({ card, need }: { card: Card; need: Need }) {
           </>
         )}
       </dl>
+      {ASKS.has(need.kind) && <SoFar need={need} />}
     </div>
   );
-}
-
-export function NeedActions({ card, need, keys }: { card: Card; need: Need; keys: boolean }) {
-  const [, go] = useLocation();
-  const forbidden = useForbidden(need.project);
-  const hint = (key: string) => (keys ? key : undefined);
-  const open = (tab = "") => go(taskAddress(need, tab));
-  switch (need.kind) {
-    case "permission":
-    case "question":
-      return (
-        <div className="actions">
-          {need.kind === "permission" ? (
-            <Button kind="primary" hint={hint("a")} forbidden={forbidden} act={() => acts.allow(need)}>
-              {text.allow}
-            </Button>
-          ) : (
-            <Button kind="primary" hint={hint("s")} forbidden={forbidden} act={() => acts.answer(need)}>
-              {text.answer}
-            </Button>
-          )}
-          <Button hint={hint("D")} forbidden={forbidden} act={() => acts.deny(need)}>
-            {text.deny}
-          </Button>
-          {need.kind === "permission" && (
-            <Button kind="quiet" hint={hint("s")} forbidden={forbidden} act={() => acts.answer(need)}>
-              {text.denyWith}
-            </Button>
-          )}
-        </div>
-      );
-    case "follow_up":
-    case "recovery":
-      return (
-        <div className="actions">
-          <Button kind="primary" hint={hint("a")} forbidden={forbidden} act={() => acts.allow(need)}>
-            {need.kind === "recovery" ? text.tryAgain : text.doIt}
-          </Button>
-          <Button hint={hint("D")} forbidden={forbidden} act={() => acts.deny(need)}>
-            {text.leaveIt}
-          </Button>
-        </div>
-      );
-    case "review":
-      return (
-        <div className="actions">
-          <Button kind="primary" hint={hint("a")} forbidden={forbidden} act={() => acts.approve(need)}>
-            {text.approve}
-          </Button>
-          <Button hint={hint("s")} forbidden={forbidden} act={() => acts.sendBack(need)}>
-            {text.sendBack}
-          </Button>
-          <Button kind="danger" forbidden={forbidden} act={() => acts.drop(need)}>
-            {text.drop}
-          </Button>
-          <Button
-            kind="quiet"
-            hint={hint("d")}
-            act={() => go(`/runs/${need.run}/review/${encodeURIComponent(need.task ?? "")}`)}
-          >
-            {text.diff}
-          </Button>
-        </div>
-      );
-    case "conflict":
-      return (
-        <div className="actions">
-          <Button
-            kind="primary"
-            hint={hint("Enter")}
-            act={() => go(`/runs/${need.run}/conflicts/${encodeURIComponent(need.task ?? "")}`)}
-          >
-            {text.resolve}
-          </Button>
-          <Button hint={hint("R")} forbidden={forbidden} act={() => acts.retry(card.needs)}>
-            {text.giveBack}
-          </Button>
-          <Button kind="quiet" act={() => open()}>
-            {text.open}
-          </Button>
-        </div>
-      );
-    case "budget":
-    case "left":
-      return (
-        <div className="actions">
-          {need.kind === "budget" ? (
-            <Button kind="primary" forbidden={forbidden} act={() => acts.raiseCap(need)}>
-              {text.raise}
-            </Button>
-          ) : (
-            <Button kind="primary" hint={hint("R")} forbidden={forbidden} act={() => acts.resume(need)}>
-              {text.resume}
-            </Button>
-          )}
-          <Button kind="danger" forbidden={forbidden} act={() => acts.cancelRest(need)}>
-            {text.end}
-          </Button>
-          <Button kind="quiet" hint={hint("Enter")} act={() => open()}>
-            {text.open}
-          </Button>
-        </div>
-      );
-    case "parked":
-      return <p className="grow">{need.words}</p>;
-    default:
-      return (
-        <div className="actions">
-          <Button kind="primary" hint={hint("R")} forbidden={forbidden} act={() => acts.retry(card.needs)}>
-            {card.needs.length > 1 ? text.retryAll(card.needs.length) : text.retry}
-          </Button>
-          <Button kind="quiet" hint={hint("Enter")} act={() => open()}>
-            {text.open}
-          </Button>
-        </div>
-      );
-  }
 }

@@ -13,7 +13,7 @@ export function cards(needs: Need[]): Card[] {
   for (const need of needs) {
     const joins = need.kind === "failed" || need.kind === "login";
     const key = joins
-      ? [need.run, need.kind, need.words, need.live].join("\n")
+      ? [need.run, need.kind, need.words, need.agent, need.live].join("\n")
       : [need.run, need.kind, need.task, need.evidence].join("\n");
     const card = found.get(key);
     if (card) card.needs.push(need);

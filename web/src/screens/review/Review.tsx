@@ -2,37 +2,18 @@
 
 import { useEffect } from "react";
 import { Link, useLocation, useParams } from "wouter";
-import { ofTheLog } from "../../api/events";
-import { get } from "../../api/http";
 import type { RunTask } from "../../api/types";
 import { Top } from "../../app";
 import { fileName } from "../../lib/format";
-import { useLooked } from "../../live/query";
 import { useRun } from "../../live/run";
 import { Refused } from "../../parts/Messages";
 import { State } from "../../parts/State";
 import { words } from "../../words";
 import { reviewWords as text } from "../../words/review";
 import { taskPath } from "../task/data";
-import type { TaskEvent } from "../task/events";
+import { useWorkEvents } from "./events";
 import { Train } from "./Train";
 import { Waiting } from "./Waiting";
-
-/** All events of the run: the files of every task are in them. */
-function useRunEvents(run: string) {
-  return useLooked(
-    `run-events-${run}`,
-    async (signal) => {
-      const answer = await get<"GET /api/runs/{run}/events">(
-        "/api/runs/{run}/events",
-        { run, since: 1, limit: 10_000 },
-        signal,
-      );
-      return ofTheLog<TaskEvent>(answer.events);
-    },
-    (ring) => ring.run.startsWith(run),
-  );
-}
 
 export default function Review() {
   const { run: asked = "", task: id } = useParams<{ run: string; task?: string }>();
@@ -44,7 +25,7 @@ export default function Review() {
   useEffect(() => {
     if (!id && first) go(`/runs/${run}/review/${encodeURIComponent(first)}`, { replace: true });
   }, [id, first, run, go]);
-  const events = useRunEvents(asked).value ?? [];
+  const events = useWorkEvents(asked);
   const task = id ? live.byId.get(id) : undefined;
   const source = live.status ? fileName(live.status.source) : asked;
   return (

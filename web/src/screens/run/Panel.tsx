@@ -16,7 +16,7 @@ import { type StateName, words } from "../../words";
 import { runWords } from "../../words/run";
 import { taskWords } from "../../words/runTasks";
 import * as acts from "../inbox/acts";
-import { NeedActions } from "../inbox/NeedCard";
+import { NeedActions } from "../inbox/NeedActions";
 import { knownOf, phaseOf } from "./activity";
 import { Changes, Checks, Facts, Tail } from "./PanelParts";
 import { useMaySteer } from "./project";
@@ -47,7 +47,7 @@ export function Panel({ run, live, task, select }: Props) {
         <div className="row">
           <State state={task.state as StateName} phase={phaseOf(task, known)} filled />
           <span className="grow" />
-          <Button kind="quiet" hint="↵" act={open}>
+          <Button kind="quiet" local hint="↵" act={open}>
             {text.open}
           </Button>
         </div>
@@ -141,7 +141,7 @@ function Acts({ run, live, task, held, need }: ActsProps) {
   const isLive = status?.live ?? false;
   const answers = need && ["permission", "question"].includes(need.kind);
   const asked = {
-    retry: { why: forbidden ?? mayNot.retry(task), act: async () => status && retryTask(status, task) },
+    retry: { why: forbidden ?? mayNot.retry(task), act: () => retryTask(run, task) },
     skip: { why: forbidden ?? mayNot.skip(task), act: () => skipTask(run, task) },
     cancel: { why: forbidden ?? mayNot.cancel(task), act: () => cancelTask(run, task, held) },
     send: {

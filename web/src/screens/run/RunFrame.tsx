@@ -68,7 +68,7 @@ export function RunFrame({ run, tab, children }: { run: string; tab: RunTab; chi
             {runWords.run} <span className="mono">{status.run}</span> · {runWords.on}{" "}
             <span className="mono">{branchOf(status.run)}</span> · {runWords.started} <Ago time={status.created_at} />
           </span>
-          <Steering status={status} forbidden={forbidden} />
+          <Steering status={status} tasks={live.tasks} forbidden={forbidden} />
         </div>
         {status.why && !status.live && <p className="small dim">{runWords.why[status.why] ?? status.why}</p>}
         <div className="stack" style={{ gap: 8 }}>

@@ -11,10 +11,12 @@ import { words } from "../../words";
 import { runWords } from "../../words/run";
 import { taskWords } from "../../words/runTasks";
 import { knownOf } from "./activity";
+import { cancelGroup, openGroups } from "./cancelGroup";
 import type { Seen } from "./columns";
 import { fits, type Group, type GroupBy, groupsOf, type Item, isFoldedFirst, itemsOf, useAtRest } from "./layout";
 import { Overview } from "./Overview";
 import { Panel, taskScreen } from "./Panel";
+import { useMaySteer } from "./project";
 import { RunFrame, useRest } from "./RunFrame";
 import { cursorOf, TaskTable } from "./TaskTable";
 import { TaskTools } from "./TaskTools";
@@ -84,6 +86,15 @@ function Tasks({ run }: { run: string }) {
     },
     [setSelected],
   );
+  const forbidden = useMaySteer(status?.directory);
+  // All of the group, whatever the filter shows of it.
+  const cancel = useCallback(
+    async (group: Group) => {
+      const meant = openGroups(tasks).find((one) => one.name === group.key);
+      if (meant) await cancelGroup(run, meant, tasks);
+    },
+    [run, tasks],
+  );
   const cursor = atGroup !== null ? `\n${atGroup}` : selected || null;
   useTableKeys({ run, items, cursor, select, setAtGroup, fold });
   const task = selected ? byId.get(selected) : undefined;
@@ -98,7 +109,10 @@ function Tasks({ run }: { run: string }) {
           />
         )}
         <div className="table-box">
-          <TaskTable {...{ run, items, groups: byKey, isFolded, fold, seen, cursor, select, pointer }} />
+          <TaskTable
+            {...{ run, items, groups: byKey, isFolded, fold, seen, cursor, select, pointer, forbidden }}
+            cancel={by === "group" ? cancel : undefined}
+          />
           {fitting.length === 0 && tasks.length > 0 && (
             <p className="nothing">
               {taskWords.nothing}{" "}

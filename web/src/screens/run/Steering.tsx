@@ -2,7 +2,7 @@
 
 import { useLocation } from "wouter";
 import { address, send } from "../../api/http";
-import type { StatusAnswer } from "../../api/types";
+import type { RunTask, StatusAnswer } from "../../api/types";
 import { useKeys } from "../../lib/keys";
 import { refuse, say } from "../../lib/messages";
 import { Button } from "../../parts/Button";
@@ -10,6 +10,8 @@ import { askUser } from "../../parts/Dialog";
 import { useOffered } from "../../parts/Palette";
 import { words } from "../../words";
 import { runWords } from "../../words/run";
+import { taskWords } from "../../words/runTasks";
+import { cancelGroup, openGroups } from "./cancelGroup";
 
 const text = runWords.steer;
 const mod = navigator.platform.startsWith("Mac") ? "⌘" : "Ctrl ";
@@ -56,7 +58,13 @@ function ofRun(status: StatusAnswer) {
   };
 }
 
-export function Steering({ status, forbidden }: { status: StatusAnswer; forbidden: string | null }) {
+interface Props {
+  status: StatusAnswer;
+  tasks: RunTask[];
+  forbidden: string | null;
+}
+
+export function Steering({ status, tasks, forbidden }: Props) {
   const [, go] = useLocation();
   const acts = ofRun(status);
   const isOver = !status.live && !status.can_be_resumed;
@@ -92,6 +100,12 @@ export function Steering({ status, forbidden }: { status: StatusAnswer; forbidde
         ]
       : []),
     ...(isOver ? [] : [{ icon: "close", text: runWords.keys.cancelRun, kind: does, act: cancel } as const]),
+    ...(isOver ? [] : openGroups(tasks)).map((group) => ({
+      icon: "close" as const,
+      text: taskWords.group.cancelOf(group.name),
+      kind: does,
+      act: unless(forbidden, () => cancelGroup(status.run, group, tasks)),
+    })),
     { icon: "runs", text: runWords.keys.report, kind: does, act: () => window.open(report, "_blank", "noopener") },
   ]);
   return (
@@ -130,7 +144,7 @@ export function Steering({ status, forbidden }: { status: StatusAnswer; forbidde
         {text.report}
       </a>
       {status.reviews.length > 0 && (
-        <Button kind={isPaused ? undefined : "primary"} hint="v" act={review}>
+        <Button kind={isPaused ? undefined : "primary"} local hint="v" act={review}>
           {text.review(status.reviews.length)}
         </Button>
       )}

@@ -5,6 +5,7 @@ import { count } from "../../lib/format";
 import { useHasPanel, useNarrow } from "../../lib/media";
 import { compact } from "../../lib/settings";
 import { useStore } from "../../lib/store";
+import { Button } from "../../parts/Button";
 import { Icon } from "../../parts/Icon";
 import { useWindowRows } from "../../parts/rows";
 import { Bar, shownOf } from "../../parts/State";
@@ -12,6 +13,7 @@ import { taskWords } from "../../words/runTasks";
 import { COLUMNS, type ColumnName, chosenColumns, type Seen } from "./columns";
 import { sumOf, sumWords } from "./cost";
 import type { Group, Item } from "./layout";
+import { mayNot } from "./taskActs";
 
 const TOP = 48;
 const HEAD = 30;
@@ -27,12 +29,16 @@ interface Props {
   cursor: string | null;
   select: (id: string) => void;
   pointer: Record<string, unknown>;
+  /** Where rows are grouped by what can be cancelled as one. */
+  cancel?: (group: Group) => unknown;
+  forbidden: string | null;
 }
 
 export const domIdOf = (name: string): string => `row-${encodeURIComponent(name)}`;
 export const cursorOf = (item: Item): string => (item.kind === "task" ? item.id : `\n${item.key}`);
 
-export function TaskTable({ run, items, groups, isFolded, fold, seen, cursor, select, pointer }: Props) {
+export function TaskTable(props: Props) {
+  const { run, items, groups, isFolded, fold, seen, cursor, select, pointer, cancel, forbidden } = props;
   const narrow = useNarrow();
   const isCompact = useStore(compact);
   const chosen = useStore(chosenColumns);
@@ -74,6 +80,8 @@ export function TaskTable({ run, items, groups, isFolded, fold, seen, cursor, se
                 isAt={isAt}
                 top={style.transform ?? ""}
                 size={size}
+                cancel={cancel}
+                forbidden={forbidden}
               />
             ) : null;
           }
@@ -186,10 +194,12 @@ interface GroupRowProps extends RowProps {
   folded: boolean;
   fold: (key: string) => void;
   isAt: boolean;
+  cancel?: (group: Group) => unknown;
+  forbidden: string | null;
 }
 
 const GroupRow = memo(function GroupRow(props: GroupRowProps) {
-  const { group, folded, fold, isAt } = props;
+  const { group, folded, fold, isAt, cancel, forbidden } = props;
   const shown = useMemo(() => shownOf(group.tasks.map((task) => task.state)), [group]);
   const done = shown.landed + shown.completed;
   const cost = useMemo(() => sumWords(sumOf(group.tasks), taskWords.atLeast), [group]);
@@ -214,6 +224,16 @@ const GroupRow = memo(function GroupRow(props: GroupRowProps) {
           <Bar shown={shown} thin />
         </span>
         <span className="grow" />
+        {cancel && group.key !== "" && group.tasks.some((task) => mayNot.cancel(task) === null) && (
+          <Button
+            kind="quiet"
+            label={taskWords.group.cancelOf(group.name)}
+            forbidden={forbidden}
+            act={() => cancel(group)}
+          >
+            {taskWords.group.cancel}
+          </Button>
+        )}
         <span className="faint nowrap">{cost}</span>
         <span className="sr">{count(group.tasks.length)}</span>
       </span>

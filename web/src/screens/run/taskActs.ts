@@ -1,12 +1,12 @@
 // What can be done to one task, and why it cannot.
 
 import { address, send } from "../../api/http";
-import type { RunTask, StatusAnswer } from "../../api/types";
+import type { RunTask } from "../../api/types";
 import { say } from "../../lib/messages";
 import { askUser } from "../../parts/Dialog";
 import { words } from "../../words";
 import { taskWords } from "../../words/runTasks";
-import { resumeRun } from "./Steering";
+import { retryTasks } from "./retrying";
 
 const text = taskWords.acts;
 
@@ -17,7 +17,8 @@ export const mayNot = {
   retry: (task: RunTask): string | null => (AGAIN.has(task.state) ? null : text.notEnded),
   skip: (task: RunTask): string | null => {
     if (ENDED.has(task.state)) return text.hasEnded;
-    return task.state === "pending" || task.state === "waiting" ? null : text.hasBegun;
+    if (task.phase === "review") return text.inReview;
+    return task.state === "running" ? text.hasBegun : null;
   },
   cancel: (task: RunTask): string | null => (ENDED.has(task.state) ? text.hasEnded : null),
   priority: (task: RunTask): string | null => (ENDED.has(task.state) ? text.hasEnded : null),
@@ -30,11 +31,8 @@ export const mayNot = {
 const to = (run: string, task: string, what: string): string =>
   address(`/api/runs/{run}/tasks/{task}/${what}`, { run, task });
 
-/** A task of a run that is over is done again by resuming the run. */
-export async function retryTask(status: StatusAnswer, task: RunTask): Promise<void> {
-  if (!status.live && !status.can_be_resumed) await resumeRun(status.run, true);
-  else await send("POST", to(status.run, task.id, "retry"));
-}
+/** This one, and no other that ended badly. */
+export const retryTask = (run: string, task: RunTask): Promise<void> => retryTasks(run, [task.id]);
 
 export const setPriority = (run: string, task: string, priority: number): Promise<unknown> =>
   send("POST", to(run, task, "priority"), { priority });
@@ -63,6 +61,12 @@ export async function sendWords(run: string, task: RunTask): Promise<void> {
 
 /** All tasks that depend on this one, however far. */
 export function dependentsOf(id: string, tasks: RunTask[]): { direct: string[]; all: number } {
+  const behind = orderOf(tasks);
+  return { direct: behind.get(id) ?? [], all: allBehind([id], tasks, behind).size };
+}
+
+/** Which tasks come directly after each. */
+function orderOf(tasks: RunTask[]): Map<string, string[]> {
   const behind = new Map<string, string[]>();
   for (const task of tasks) {
     for (const on of task.dependencies) {
@@ -71,8 +75,13 @@ export function dependentsOf(id: string, tasks: RunTask[]): { direct: string[]; 
       else behind.set(on, [task.id]);
     }
   }
+  return behind;
+}
+
+/** All that depend on one of these, however far. */
+export function allBehind(ids: string[], tasks: RunTask[], behind = orderOf(tasks)): Set<string> {
   const found = new Set<string>();
-  const open = [id];
+  const open = [...ids];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     for (const one of behind.get(next) ?? []) {
       if (!found.has(one)) {
@@ -81,5 +90,5 @@ export function dependentsOf(id: string, tasks: RunTask[]): { direct: string[]; 
       }
     }
   }
-  return { direct: behind.get(id) ?? [], all: found.size };
+  return found;
 }

@@ -25,7 +25,7 @@ interface Props {
 }
 
 export const COLUMNS =
-  "20px minmax(120px, 156px) minmax(110px, 1.2fr) minmax(150px, 1.5fr) minmax(70px, 0.8fr) 92px 76px minmax(96px, 0.9fr) 150px 76px";
+  "20px minmax(120px, 156px) minmax(110px, 1.2fr) minmax(150px, 1.5fr) minmax(70px, 0.8fr) minmax(56px, 0.5fr) 92px 76px minmax(96px, 0.9fr) 150px 76px";
 
 /** What it cost, of its cap; nothing told is unknown. */
 export function spendOf(run: Listed): string {
@@ -77,6 +77,9 @@ export const RunRow = memo(function RunRow({ run, index, narrow, isAt, picked, p
       {!narrow && (
         <>
           <span role="gridcell">{run.project ?? <span className="faint">{words.none}</span>}</span>
+          <span role="gridcell" className="cut" title={run.figures?.by}>
+            {run.figures?.by ?? <span className="faint">{words.unknown}</span>}
+          </span>
           <span role="gridcell">
             <Ago time={run.created_at} />
           </span>

@@ -13,6 +13,7 @@ import { Icon } from "../../parts/Icon";
 import { Refused } from "../../parts/Messages";
 import { useWindowRows } from "../../parts/rows";
 import { Glyph } from "../../parts/State";
+import { stopAll } from "../../parts/stopAll";
 import { type StateName, words } from "../../words";
 import { runsWords } from "../../words/runs";
 import { resumeRun } from "../run/Steering";
@@ -88,12 +89,17 @@ export function Runs() {
           </button>
         ))}
         <span className="grow" />
+        {runs.some((run) => run.live) && (
+          <Button kind="danger" hint="!" act={stopAll}>
+            {words.stopAll.button}
+          </Button>
+        )}
         <span className="wide-only row">
           {picked.length < 2 && runs.length > 1 && (
             <span className="small faint">{text.compareHelp(picked.length)}</span>
           )}
           {picked.length === 2 && (
-            <Button kind="primary" hint="=" act={compare}>
+            <Button kind="primary" local hint="=" act={compare}>
               {text.compare}
             </Button>
           )}

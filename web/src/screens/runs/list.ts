@@ -70,7 +70,7 @@ export function fitsChip(run: Listed, chip: string): boolean {
 }
 
 export function fitsQuery(run: Listed, query: string): boolean {
-  const all = `${run.run} ${run.source} ${run.project ?? ""} ${run.directory}`.toLowerCase();
+  const all = `${run.run} ${run.source} ${run.project ?? ""} ${run.directory} ${run.figures?.by ?? ""}`.toLowerCase();
   return query
     .toLowerCase()
     .split(/\s+/)

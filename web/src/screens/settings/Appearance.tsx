@@ -53,7 +53,9 @@ export function Appearance() {
         <dd className="stack">
           <span className="row wrap">
             {asks ? text.notifyOn : text.notifyOff}
-            {asks ? <Button act={turnOff}>{text.turnOff}</Button> : <Button act={turnOn}>{text.turnOn}</Button>}
+            <Button local act={asks ? turnOff : turnOn}>
+              {asks ? text.turnOff : text.turnOn}
+            </Button>
           </span>
           <span className="small faint">{text.notifyHelp}</span>
         </dd>

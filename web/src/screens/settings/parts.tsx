@@ -35,10 +35,10 @@ export function Secret({ title, secret, detail, close }: SecretProps) {
         {detail && <p className="small faint">{detail}</p>}
       </div>
       <footer className="actions">
-        <Button kind="primary" act={take}>
+        <Button kind="primary" local act={take}>
           {text.copy}
         </Button>
-        <Button kind="quiet" act={close}>
+        <Button kind="quiet" local act={close}>
           {text.done}
         </Button>
       </footer>

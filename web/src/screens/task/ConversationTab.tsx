@@ -14,7 +14,8 @@ import type { TaskPart } from "./Task";
 const text = taskWords.conversation;
 
 export function ConversationTab(part: TaskPart) {
-  const heard = useConversation(part.run, part.task.id, part.attempt);
+  const atWork = part.task.state === "running" && part.attempt === part.task.attempts;
+  const heard = useConversation(part.run, part.task.id, part.attempt, atWork, part.status?.seq ?? 0);
   if (part.attempt === null) return <p className="dim">{taskWords.noAttempt}</p>;
   if (heard.absent) {
     return (

@@ -14,9 +14,9 @@ import type { TaskPart } from "./Task";
 
 const text = taskWords.log;
 
-export function LogTab({ run, task, attempt }: TaskPart) {
+export function LogTab({ run, task, attempt, status }: TaskPart) {
   const atWork = task.state === "running" && attempt === task.attempts;
-  const log = useLog(run, task.id, attempt, atWork);
+  const log = useLog(run, task.id, attempt, atWork, status?.seq ?? 0);
   const [written, setWritten] = useState("");
   const sought = useDeferredValue(written);
   const [at, setAt] = useState(-1);

@@ -6,7 +6,8 @@ const text = taskWords.prompt;
 
 /** As it was sent where that is known, else the task's own text. */
 export function PromptTab({ run, task, attempt, detail }: TaskPart) {
-  const heard = useConversation(run, task.id, attempt);
+  // What was sent at the beginning: what the agent says then is not listened to.
+  const heard = useConversation(run, task.id, attempt, false, 0);
   const work = (detail?.work ?? {}) as { prompt?: string; run?: unknown };
   const sent = heard.value?.prompt ?? null;
   if (!detail) return null;

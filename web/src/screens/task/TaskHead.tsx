@@ -1,5 +1,6 @@
 // Which task, how it stands, its attempts and figures, and what can be done with it.
 
+import { useMemo } from "react";
 import { Link, useLocation } from "wouter";
 import type { Attempt, Need } from "../../api/types";
 import { dollars, duration, tokens } from "../../lib/format";
@@ -15,6 +16,7 @@ import { taskWords as runWords } from "../../words/runTasks";
 import { taskWords } from "../../words/task";
 import * as inbox from "../inbox/acts";
 import { PrioritySelect } from "../run/PrioritySelect";
+import { dependentsOf } from "../run/taskActs";
 import * as acts from "./actions";
 import { costOf } from "./events";
 import type { TaskPart } from "./Task";
@@ -169,21 +171,22 @@ function Facts({ part, project }: { part: TaskPart; project: string | null }) {
 }
 
 function Actions({ part, need, project }: { part: TaskPart; need: Need | null; project: string | null }) {
-  const { run, task, detail, status } = part;
+  const { run, task, detail, live } = part;
+  const held = useMemo(() => dependentsOf(task.id, live.tasks).all, [task.id, live.tasks]);
   const [, go] = useLocation();
   const role = useForbidden(project);
   const may = {
-    retry: role ?? acts.mayRetry(task),
-    skip: role ?? acts.maySkip(task),
-    cancel: role ?? acts.mayCancel(task),
-    send: role ?? acts.maySend(task, detail?.kind),
+    retry: role ?? acts.may.retry(task),
+    skip: role ?? acts.may.skip(task),
+    cancel: role ?? acts.may.cancel(task),
+    send: role ?? acts.may.send(task, detail?.kind),
   };
   const doing = (why: string | null, act: () => Promise<void>) => (why ? refuse(why) : act().catch(refuse));
   const asks = need && ["permission", "question", "follow_up", "recovery"].includes(need.kind) ? need : null;
   const keys: Key[] = [
-    { keys: "R", label: words.keys.retry, act: () => doing(may.retry, () => acts.retry(status, task)) },
-    { keys: "S", label: words.keys.skip, act: () => doing(may.skip, () => acts.skip(run, task)) },
-    { keys: "x", label: taskWords.keys.cancel, act: () => doing(may.cancel, () => acts.cancel(run, task)) },
+    { keys: "R", label: words.keys.retry, act: () => doing(may.retry, () => acts.retryTask(run, task)) },
+    { keys: "S", label: words.keys.skip, act: () => doing(may.skip, () => acts.skipTask(run, task)) },
+    { keys: "x", label: taskWords.keys.cancel, act: () => doing(may.cancel, () => acts.cancelTask(run, task, held)) },
     asks
       ? { keys: "s", label: words.keys.send, act: () => doing(role, () => inbox.answer(asks)) }
       : { keys: "s", label: taskWords.keys.send, act: () => doing(may.send, () => acts.sendWords(run, task)) },
@@ -199,44 +202,44 @@ function Actions({ part, need, project }: { part: TaskPart; need: Need | null; p
       icon: "runs",
       text: `${text.acts.retry} ${task.id}`,
       kind: words.palette.do,
-      act: () => doing(may.retry, () => acts.retry(status, task)),
+      act: () => doing(may.retry, () => acts.retryTask(run, task)),
     },
     {
       icon: "runs",
       text: `${text.acts.skip} ${task.id}`,
       kind: words.palette.do,
-      act: () => doing(may.skip, () => acts.skip(run, task)),
+      act: () => doing(may.skip, () => acts.skipTask(run, task)),
     },
     {
       icon: "runs",
       text: `${words.keys.cancel} ${task.id}`,
       kind: words.palette.do,
-      act: () => doing(may.cancel, () => acts.cancel(run, task)),
+      act: () => doing(may.cancel, () => acts.cancelTask(run, task, held)),
     },
   ]);
   const name = encodeURIComponent(task.id);
   return (
     <div className="actions">
       {task.phase === "review" && (
-        <Button kind="primary" act={() => go(`/runs/${run}/review/${name}`)}>
+        <Button kind="primary" local act={() => go(`/runs/${run}/review/${name}`)}>
           {text.acts.review}
         </Button>
       )}
       {task.state === "conflict" && (
-        <Button kind="primary" act={() => go(`/runs/${run}/conflicts/${name}`)}>
+        <Button kind="primary" local act={() => go(`/runs/${run}/conflicts/${name}`)}>
           {text.acts.resolve}
         </Button>
       )}
       <Button hint={asks ? undefined : "s"} forbidden={may.send} act={() => acts.sendWords(run, task)}>
         {text.acts.send}
       </Button>
-      <Button hint="R" forbidden={may.retry} act={() => acts.retry(status, task)}>
+      <Button hint="R" forbidden={may.retry} act={() => acts.retryTask(run, task)}>
         {text.acts.retry}
       </Button>
-      <Button hint="S" forbidden={may.skip} act={() => acts.skip(run, task)}>
+      <Button hint="S" forbidden={may.skip} act={() => acts.skipTask(run, task)}>
         {text.acts.skip}
       </Button>
-      <Button kind="danger" hint="x" forbidden={may.cancel} act={() => acts.cancel(run, task)}>
+      <Button kind="danger" hint="x" forbidden={may.cancel} act={() => acts.cancelTask(run, task, held)}>
         {text.acts.cancel}
       </Button>
     </div>

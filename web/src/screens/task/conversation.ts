@@ -1,9 +1,11 @@
 // A conversation as GET /api/runs/{run}/tasks/{task}/conversation tells it (conductor.conversation/1), and how its turns are
 // laid out. The route is described by hand here until the API's document has it.
 
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { type Away, address, ask, Refusal } from "../../api/http";
+import { type Pace, paced } from "../../lib/pace";
 import { onRing } from "../../live/hub";
+import { useOutput } from "../../live/output";
 
 export interface ShownText {
   text: string;
@@ -61,8 +63,6 @@ export interface Listening {
   refusal: Refusal | Away | null;
 }
 
-const OFTEN = 1000;
-
 /** Turns that came or changed take their places. */
 function joined(before: Turn[], news: Turn[]): Turn[] {
   if (news.length === 0) return before;
@@ -73,46 +73,34 @@ function joined(before: Turn[], news: Turn[]): Turn[] {
   return [...byNumber.values()].sort((a, b) => a.number - b.number);
 }
 
-/** Only what is new is asked for: at the start all of it, then after each ring, and every second while it is at work. */
-export function useConversation(run: string, task: string, attempt: number | null): Listening {
+/**
+ * Only what is new is asked for: at the start all of it, then whenever something happens in the run or the agent says
+ * something. `seq` is the number of an event of the run that is known.
+ */
+export function useConversation(
+  run: string,
+  task: string,
+  attempt: number | null,
+  atWork: boolean,
+  seq: number,
+): Listening {
   const key = `${run}\n${task}\n${attempt}`;
   const [held, setHeld] = useState<Listening & { key: string }>({ key, value: null, absent: false, refusal: null });
-  const since = useRef(0);
+  const pace = useRef<Pace | null>(null);
   useEffect(() => {
-    since.current = 0;
     if (attempt === null) return;
-    let [over, asking, again] = [false, false, false];
-    let timer: ReturnType<typeof setTimeout> | undefined;
+    let since = 0;
     const stop = new AbortController();
     const look = async (): Promise<void> => {
-      if (asking) {
-        again = true;
-        return;
-      }
-      [asking, again] = [true, false];
-      clearTimeout(timer);
       try {
-        const path = address("/api/runs/{run}/tasks/{task}/conversation", { run, task, attempt, since: since.current });
+        const path = address("/api/runs/{run}/tasks/{task}/conversation", { run, task, attempt, since });
         const answer = (await (await ask(path, { signal: stop.signal })).json()) as ConversationAnswer;
-        if (over) return;
-        const fresh = since.current === 0;
-        since.current = answer.next_since;
-        setHeld((before) => {
-          const known = before.key === key && !fresh ? before.value : null;
-          const value = {
-            agent: answer.agent,
-            atWork: answer.at_work,
-            prompt: answer.prompt ?? known?.prompt ?? null,
-            turns: joined(known?.turns ?? [], answer.turns),
-            skipped: answer.skipped_lines,
-            leftOut: answer.turns_left_out,
-          };
-          return { key, value, absent: false, refusal: null };
-        });
-        again ||= answer.more;
-        if (answer.at_work) timer = setTimeout(look, OFTEN);
+        const isFirst = since === 0;
+        since = answer.next_since;
+        setHeld((before) => heardOf(key, before.key === key && !isFirst ? before.value : null, answer));
+        if (answer.more) mine.ring();
       } catch (error) {
-        if (over || stop.signal.aborted) return;
+        if (stop.signal.aborted) return;
         const absent = error instanceof Refusal && error.status === 404;
         setHeld((before) => ({
           key,
@@ -121,19 +109,32 @@ export function useConversation(run: string, task: string, attempt: number | nul
           refusal: absent ? null : (error as Refusal | Away),
         }));
       }
-      asking = false;
-      if (again) look();
     };
-    look();
-    const off = onRing((ring) => (ring === null || ring.run.startsWith(run)) && look());
+    const mine = paced(look);
+    pace.current = mine;
+    mine.ring();
+    const off = onRing((ring) => (ring === null || ring.run.startsWith(run)) && mine.ring());
     return () => {
-      over = true;
-      clearTimeout(timer);
+      mine.stop();
       stop.abort();
       off();
     };
   }, [key, run, task, attempt]);
+  const ring = useCallback(() => pace.current?.ring(), []);
+  useOutput(run, task, atWork && attempt !== null, seq, ring);
   return held.key === key ? held : { value: null, absent: false, refusal: null };
+}
+
+function heardOf(key: string, known: Conversation | null, answer: ConversationAnswer): Listening & { key: string } {
+  const value = {
+    agent: answer.agent,
+    atWork: answer.at_work,
+    prompt: answer.prompt ?? known?.prompt ?? null,
+    turns: joined(known?.turns ?? [], answer.turns),
+    skipped: answer.skipped_lines,
+    leftOut: answer.turns_left_out,
+  };
+  return { key, value, absent: false, refusal: null };
 }
 
 /** A row of the conversation; tools that follow each other are joined into one box. */

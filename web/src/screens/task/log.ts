@@ -1,8 +1,10 @@
 // The text of a log, held as it comes: all of it at the start, then only what is new.
 
-import { useEffect, useRef, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 import { type Away, address, ask, Refusal } from "../../api/http";
 import { Lines } from "../../lib/lines";
+import { type Pace, paced } from "../../lib/pace";
+import { useOutput } from "../../live/output";
 
 export interface Log {
   lines: Lines;
@@ -12,32 +14,23 @@ export interface Log {
   refusal: Refusal | Away | null;
 }
 
-const OFTEN = 1000;
-
 const fresh = (): Log => ({ lines: new Lines(), version: 0, loaded: false, refusal: null });
 
 export const logAddress = (run: string, task: string, attempt: number | null): string =>
   address("/api/runs/{run}/tasks/{task}/log", { run, task, attempt: attempt ?? undefined });
 
-export function useLog(run: string, task: string, attempt: number | null, atWork: boolean): Log {
+/** `seq`: the number of an event of the run that is known. */
+export function useLog(run: string, task: string, attempt: number | null, atWork: boolean, seq: number): Log {
   const path = attempt === null ? null : logAddress(run, task, attempt);
   const [held, setHeld] = useState<Log & { path: string | null }>(() => ({ path, ...fresh() }));
-  const live = useRef(atWork);
-  live.current = atWork;
-  const trigger = useRef<() => void>(() => {});
+  const pace = useRef<Pace | null>(null);
   useEffect(() => {
     if (path === null) return;
     const stop = new AbortController();
     const decoder = new TextDecoder();
     const lines = new Lines();
     let [bytes, version] = [0, 0];
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let asking = false;
     const look = async (): Promise<void> => {
-      if (asking) return;
-      asking = true;
-      clearTimeout(timer);
-      const goesOn = live.current;
       try {
         const headers: Record<string, string> = bytes > 0 ? { range: `bytes=${bytes}-` } : {};
         const response = await ask(path, { signal: stop.signal, headers });
@@ -56,19 +49,16 @@ export function useLog(run: string, task: string, attempt: number | null, atWork
             refusal: error as Refusal | Away,
           }));
       }
-      asking = false;
-      if (goesOn) timer = setTimeout(look, OFTEN);
     };
-    trigger.current = look;
-    look();
+    const mine = paced(look);
+    pace.current = mine;
+    mine.ring();
     return () => {
-      clearTimeout(timer);
+      mine.stop();
       stop.abort();
     };
   }, [path]);
-  // When it ends, the rest is asked for once more; when it begins again, it is followed again.
-  useEffect(() => {
-    if (atWork) trigger.current();
-  }, [atWork]);
+  const ring = useCallback(() => pace.current?.ring(), []);
+  useOutput(run, task, atWork && path !== null, seq, ring);
   return held.path === path ? held : { lines: new Lines(), version: 0, loaded: false, refusal: null };
 }

@@ -132,6 +132,7 @@ impl<'a> Resolved<'a> {
         options.answer_within =
             typed.answer_within.or_else(|| (typed.detached || !attended()).then_some(UNATTENDED));
         options.leave_unanswered = typed.leave_unanswered;
+        options.by = typed.by.clone();
         let limits = &mut options.limits;
         limits.max_cost = typed.max_cost.map(Usd::from_dollars).or(limits.max_cost);
         limits.max_tokens = typed.max_tokens.or(limits.max_tokens);

@@ -60,6 +60,9 @@ pub struct Options {
     /// The commit its branch begins at, where that is the work of an earlier run and not what was checked out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begun_on: Option<String>,
+    /// The user who took the run up, where that was not the owner of the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
 }
 
 /// What the command line says of a task file: the file is read in the same way when the run is taken up
@@ -142,6 +145,7 @@ impl Options {
             selection: None,
             lease: None,
             begun_on: None,
+            by: None,
         }
     }
 }
