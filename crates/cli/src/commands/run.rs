@@ -397,9 +397,8 @@ async fn carry_out(
     due.words.iter().for_each(|words| audience.view().notice(words));
     audience.leave();
     let exit = issues::finish(closer, &id, exit(run, ledger, signalled.received()));
-    // A run that was stopped is to end now, and one that is thrown away teaches nothing. From here on it is not ours.
-    let learns = signalled.received().is_none() && !gone;
-    let reading = learns.then(|| super::expertise::Reading::after(&id, run)).flatten();
+    let reading = lesson(!gone && signalled.received().is_none(), &id, run);
+    // From here on the run is not ours.
     drop(concluded);
     if let Some(amendment) = due.amendment
         && again::join(&id, store, amendment).await
@@ -409,6 +408,11 @@ async fn carry_out(
     note_exit(&state, exit);
     super::expertise::read_all(reading).await;
     Ok(Carried::from(exit))
+}
+
+/// What is to be learned of a run. One that was stopped is to end now, and one that is thrown away teaches nothing.
+fn lesson(is_wanted: bool, id: &RunId, run: &Run) -> Option<super::expertise::Reading> {
+    is_wanted.then(|| super::expertise::Reading::after(id, run)).flatten()
 }
 
 fn gather(

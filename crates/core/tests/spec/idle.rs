@@ -45,7 +45,7 @@ fn each_task_is_judged_by_its_own_agent() {
     let help = "(it is for agents in the cloud, and the agent of this task works on this machine; leave it, or take it out)";
     check(
         mixed,
-        &format!("3:29 no-effect? 'repository', 'pr_strategy' have no effect [3:46 nor has this] {help}"),
+        &format!("3:28 no-effect? 'repository', 'pr_strategy' have no effect [3:45 nor has this] {help}"),
     );
     let for_all = "config: { repository: a/b }\ntasks:\n  - { id: far, agent: cloud, prompt: x }\n  - { id: near, prompt: x }\n";
     check(for_all, "");

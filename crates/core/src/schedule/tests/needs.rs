@@ -58,7 +58,7 @@ fn what_failed_names_what_is_not_done_for_it_and_comes_behind_questions() {
 #[test]
 fn a_run_at_its_cap_names_it_and_says_whether_it_is_left_already() {
     let limits = Limits { max_attempts: Some(1), ..Limits::default() };
-    let (mut s, _) = Script::start(plan("a; b; c"), Options { limits, ..queue(1) });
+    let (mut s, _) = Script::start(plan("a; b; c"), Options { limits, ..queue(2) });
     let [need] = of(&s, true).try_into().unwrap();
     assert_eq!((need.kind, need.why.as_str()), (NeedKind::Budget, "max_attempts"));
     assert!(need.otherwise.starts_with("what runs ends"), "{}", need.otherwise);
