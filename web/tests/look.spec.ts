@@ -80,7 +80,7 @@ const SCREENS: [string, (run: string) => string, string?, Doing?][] = [
   ["costs-task", () => "/costs?by=task&range=all", ".cost-lines"],
   ["settings-hooks", () => "/settings/hooks", "tbody tr"],
   ["settings-webhooks", () => "/settings/webhooks", "article, tbody tr"],
-  ["inbox-diff", () => "/", "article", (page) => page.getByText("The diff so far").first().click()],
+  ["inbox-diff", () => "/", "article", diff],
   ["dialog", (run) => `/runs/${run}`, "[role=gridcell]", (page) => page.keyboard.press("X")],
   ["dialog-words", () => "/", "article", (page) => page.getByRole("button", { name: "Send back…" }).click()],
   ["palette", (run) => `/runs/${run}`, "[role=gridcell]", (page) => page.keyboard.press("Control+k")],
@@ -96,6 +96,11 @@ const EMPTY: [string, string, string][] = [
   ["empty-costs", "/costs", "main h1"],
   ["login", "", "form"],
 ];
+
+async function diff(page: Page): Promise<void> {
+  await page.getByText("The diff so far").first().click();
+  await page.getByRole("region", { name: "The diff so far" }).waitFor();
+}
 
 async function plan(page: Page): Promise<void> {
   await page.getByLabel("Say what you want").last().fill("Customers can return an order.");
@@ -146,6 +151,7 @@ for (const width of [1440, 390]) {
   }
 
   test(`what is empty ${width}`, async ({ browser }) => {
+    test.setTimeout(150_000);
     const fresh = new World();
     try {
       await fresh.serve();
@@ -164,7 +170,11 @@ for (const width of [1440, 390]) {
 
 /** Seen in both schemes, by axe and by those who open the pictures; the browser has nothing to complain of. */
 async function looked(browser: Browser, name: string, width: number, arrive: Doing): Promise<void> {
-  const context = await browser.newContext({ viewport: { width, height: width > 1000 ? 1000 : 844 } });
+  const context = await browser.newContext({
+    viewport: { width, height: width > 1000 ? 1000 : 844 },
+    // What is on its way from one colour to another is neither scheme.
+    reducedMotion: "reduce",
+  });
   const page = await context.newPage();
   const errors: string[] = [];
   page.on("console", (message) => {
