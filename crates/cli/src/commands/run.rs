@@ -25,7 +25,7 @@ mod watching;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use conductor_core::plan::Plan;
@@ -336,6 +336,16 @@ async fn read_back(args: &Resolved<'_>, home: &Home, store: &dyn LogReader) -> R
     Ok((stored, claim, run, reading))
 }
 
+/// The run's own folder, from where on others may ask for it.
+fn settled(args: &Resolved<'_>, id: &RunId, world: &World) -> Result<PathBuf, CliError> {
+    let state = world.claim.directory().to_owned();
+    forget_exit(&state);
+    if args.typed.detached {
+        detach::settle(id, &state)?;
+    }
+    Ok(state)
+}
+
 async fn carry_out(
     args: &Resolved<'_>,
     (id, source): (RunId, String),
@@ -346,11 +356,7 @@ async fn carry_out(
     let output = world.output.clone();
     let home = Home::open()?;
     world.examiner = super::group::examiner(&home, &id, &source, &args.directory, run.plan());
-    let state = world.claim.directory().to_owned();
-    forget_exit(&state);
-    if args.typed.detached {
-        detach::settle(&id, &state)?;
-    }
+    let state = settled(args, &id, &world)?;
     let (options, in_repository) = (start.options.clone(), world.workspaces.run_repo().is_some());
     let store = world.log.store().clone();
     let file = Watched::new(args, source.clone(), &run, store.clone(), (&options, in_repository))?;

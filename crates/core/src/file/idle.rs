@@ -116,7 +116,7 @@ fn named(tasks: &[&TaskId]) -> String {
     }
 }
 
-fn entry<'n>(node: &'n Node, wanted: impl Fn(&str) -> bool) -> Option<&'n Entry> {
+fn entry(node: &Node, wanted: impl Fn(&str) -> bool) -> Option<&Entry> {
     node.entries()?.iter().find(|(key, _)| wanted(&key.text))
 }
 
