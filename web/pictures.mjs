@@ -13,7 +13,6 @@ const COLOURS = 256;
 /** Name in docs/images, and the screen it is made of. */
 const PICTURES = [
   ["page-run", "run-1440-light"],
-  ["page-inbox", "inbox-1440-light"],
   ["page-review", "review-1440-light"],
 ];
 
@@ -55,7 +54,22 @@ function decode(png) {
   return { width, height, step, pixels };
 }
 
-/** The colours that are there most often; the others become the nearest of them. */
+const distance = (a, b) =>
+  ((a >> 16) - (b >> 16)) ** 2 + (((a >> 8) & 255) - ((b >> 8) & 255)) ** 2 + ((a & 255) - (b & 255)) ** 2;
+
+/** One after the other, the colour by which most would be wrong without it: also a rare one that is like no other. */
+function chosen(counts) {
+  const left = [...counts].map(([colour, count]) => ({ colour, count, wrong: Number.POSITIVE_INFINITY }));
+  const kept = [];
+  while (kept.length < COLOURS && kept.length < left.length) {
+    const next = left.reduce((most, one) => (one.wrong * one.count > most.wrong * most.count ? one : most));
+    if (next.wrong === 0) break;
+    kept.push(next.colour);
+    for (const one of left) one.wrong = Math.min(one.wrong, distance(one.colour, next.colour));
+  }
+  return kept;
+}
+
 function palette({ width, height, step, pixels }) {
   const counts = new Map();
   const colours = new Uint32Array(width * height);
@@ -65,12 +79,7 @@ function palette({ width, height, step, pixels }) {
     colours[at] = colour;
     counts.set(colour, (counts.get(colour) ?? 0) + 1);
   }
-  const kept = [...counts]
-    .sort((a, b) => b[1] - a[1])
-    .slice(0, COLOURS)
-    .map(([colour]) => colour);
-  const distance = (a, b) =>
-    ((a >> 16) - (b >> 16)) ** 2 + (((a >> 8) & 255) - ((b >> 8) & 255)) ** 2 + ((a & 255) - (b & 255)) ** 2;
+  const kept = chosen(counts);
   const places = new Map(kept.map((colour, place) => [colour, place]));
   const nearest = (colour) =>
     kept.reduce((best, one, at) => (distance(one, colour) < distance(kept[best], colour) ? at : best), 0);
