@@ -26,7 +26,7 @@ fn shown_by(line: &str) -> &'static [&'static str] {
         "conductor validate" => &["is valid: "],
         "conductor rehearse" => &["durations: ", "cost: "],
         "conductor run --max-cost 5" | "conductor run -p 3" => &[" completed"],
-        "conductor" => &["last run", ", completed: ", "git merge conductor/"],
+        "conductor" => &["last run", ", completed: ", "next\n  "],
         other => panic!("the documents have a new line, which no test knows: {other}"),
     }
 }
