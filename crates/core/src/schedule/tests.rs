@@ -532,12 +532,12 @@ fn a_task_is_done_again_by_another_agent() {
         agent: "codex".into(),
         model: model.map(str::to_owned),
     };
-    let mut given = plan("a; b <- a; c");
+    let mut given = plan("a; b <- a; c; d");
     for task in &mut given.tasks[..2] {
         task.work = Work::Prompt("think".into());
         task.fallback_agents = vec!["gemini".into()];
     }
-    let (mut s, _) = Script::start(given, queue(2));
+    let (mut s, _) = Script::start(given, queue(3));
     assert_eq!(
         s.ask(with("a", None)),
         "refused: task 'a' is running; only a task that has ended badly is given to another agent"

@@ -1,7 +1,6 @@
 //! What needs the user, and what happens otherwise; and which tasks look different after what happened.
 
 use super::*;
-use crate::plan::Limits;
 use crate::report::needs::{self, Need, NeedKind};
 
 fn asks(s: &mut Script, task: &str) {
@@ -53,19 +52,6 @@ fn what_failed_names_what_is_not_done_for_it_and_comes_behind_questions() {
     assert_eq!(needs[1].held, 2, "both that were skipped for it");
     assert!(needs[1].otherwise.contains("are not done"), "{}", needs[1].otherwise);
     assert!(of(&s, true).iter().all(|need| need.task != Some(id("e"))), "what runs needs nothing");
-}
-
-#[test]
-fn a_run_at_its_cap_names_it_and_says_whether_it_is_left_already() {
-    let limits = Limits { max_attempts: Some(1), ..Limits::default() };
-    let (mut s, _) = Script::start(plan("a; b; c"), Options { limits, ..queue(1) });
-    let [need] = of(&s, true).try_into().unwrap();
-    assert_eq!((need.kind, need.why.as_str()), (NeedKind::Budget, "max_attempts"));
-    assert!(need.otherwise.starts_with("what runs ends"), "{}", need.otherwise);
-    s.ok("a");
-    let [need] = of(&s, false).try_into().unwrap();
-    assert_eq!((need.kind, need.why.as_str()), (NeedKind::Budget, "max_attempts"));
-    assert!(need.otherwise.starts_with("nothing goes on"), "{}", need.otherwise);
 }
 
 #[test]
