@@ -67,7 +67,7 @@ test("ten thousand tasks open and scroll", async ({ page, browser }) => {
     `first row after ${first} ms, of which the server ${answered} ms; frames: middle ${middle.toFixed(1)} ms, longest ${most.toFixed(1)} ms`,
   );
   expect(first).toBeLessThan(8000);
-  expect(middle).toBeLessThan(50);
+  expect(middle).toBeLessThan(150);
   await staysSmall(page, run, socket);
   // What is drawn is what is seen, not all.
   expect(await page.locator(".table-row").count()).toBeLessThan(100);
