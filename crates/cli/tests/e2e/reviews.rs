@@ -15,6 +15,7 @@ echo "by $CONDUCTOR_TASK" > "$CONDUCTOR_TASK.txt"
 case "$task" in
   *"sends it back"*) echo mended > "$CONDUCTOR_TASK.mended" ;;
 esac
+echo '{"type":"text","text":"I wrote the file, and nothing else."}'
 echo '{"type":"usage","model":"quill-1","input":900,"output":50,"turns":1,"cost":0.25}'
 echo '{"type":"result","ok":true,"text":"I wrote the file."}'
 "#;
@@ -258,6 +259,7 @@ fn the_walk_shows_cost_and_words_and_takes_every_key() {
         text.split("lands as you left it, ").nth(1).unwrap().lines().next().unwrap().trim().to_owned();
     let commits = commits.iter().chain([&edited]);
     let text = commits.fold(text.clone(), |text, commit| text.replace(commit.as_str(), "COMMIT"));
+    assert!(text.contains("| I wrote the file, and nothing else."), "what the agent said: {text}");
     insta::assert_snapshot!(masked(terminal.world, &text));
     drop(terminal);
     resume(&world);
