@@ -92,6 +92,11 @@ impl CliError {
         self
     }
 
+    /// What it helps to do, where that is known.
+    pub(crate) fn remedy(&self) -> Option<&str> {
+        self.help.as_deref()
+    }
+
     pub(crate) fn message(&self) -> &str {
         &self.message
     }

@@ -8,6 +8,7 @@ mod amendment;
 mod bounds;
 pub mod cloud;
 mod course;
+mod demands;
 mod execution;
 pub mod file_sets;
 mod fingerprint;
@@ -44,6 +45,7 @@ pub use course::{
     Changes, Dependency, EpicLanding, Isolation, Kind, Land, MergeStrategy, OnConflict, PrStrategy,
     RetryPolicy, Scope, When,
 };
+pub use demands::{ACP, Demand, ON_SCREEN};
 pub use execution::{Done, Execution, Stage};
 pub use fingerprint::Fingerprint;
 pub use kinds::KINDS;

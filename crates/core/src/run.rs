@@ -11,6 +11,7 @@ pub mod measure;
 mod races;
 mod reading;
 mod repeats;
+mod sessions;
 mod spans;
 mod state;
 mod step;
@@ -32,6 +33,8 @@ pub use decisions::{Decided, Secured, recovery_words};
 use races::Races;
 pub use races::Verdict;
 pub use repeats::Repeats;
+pub use sessions::OpenSession;
+use sessions::Sessions;
 use spans::Spans;
 pub use spans::{AgentUse, End, Span};
 pub use state::{
@@ -105,6 +108,7 @@ pub struct Run {
     costs: Costs,
     times: Times,
     spans: Spans,
+    sessions: Sessions,
     batches: Vec<Batch>,
     races: Races,
     /// Awake time of earlier coordinators, and of the present one.
@@ -174,6 +178,7 @@ impl Run {
             costs: Costs::default(),
             times: Times::default(),
             spans: Spans::default(),
+            sessions: Sessions::default(),
             batches: Vec::new(),
             active_before: Millis(0),
             active_now: Tick(0),
@@ -373,6 +378,7 @@ impl Run {
         self.account(place, event, record);
         self.account_time(place, event, record);
         self.account_course(place, event, record);
+        self.number_session(place, event, record);
         self.account_repeats(place, event);
         self.account_race(place, event);
         if let Event::PriorityChanged { priority, .. } = event {

@@ -39,7 +39,7 @@ use crate::process::{self, Teardown};
 use crate::worker::{Stop, Worker};
 
 pub use account::{Kept, Plan as KeptPlan, note_run, plans};
-pub use commands::new_commands;
+pub use commands::{is_settled, new_commands};
 pub use describe::{MOST_TOKENS, describe};
 
 #[derive(Debug, Error)]
@@ -180,6 +180,7 @@ impl Planner {
         request: &words::Request<'_>,
         progress: impl Fn(&str),
     ) -> Result<Planned, PlannerError> {
+        self.note_start();
         let planned = self.planned(request, progress).await;
         self.note_session(planned.as_ref().err());
         planned

@@ -166,8 +166,9 @@ pub(crate) struct Run {
     #[arg(long, hide = true)]
     pub(crate) detached: bool,
 
-    /// Refuse a file with commands that the project does not already use
-    #[arg(long, conflicts_with_all = ["resume", "retry_failed"])]
+    /// Refuse a file with commands or settings that the project does not already use: what would be started, handed
+    /// out or allowed
+    #[arg(long)]
     pub(crate) known_commands: bool,
 
     /// What making the plan has used, where an agent made it for this run

@@ -77,6 +77,7 @@ pub(crate) use finding::full_name;
 use finding::{complete_files, find, is_unfinished, nothing_to_do};
 use places::{foresee, repository, workspaces, world};
 use pull_request::Publisher;
+pub(crate) use unedited::is_edited;
 use watching::Watched;
 
 pub(crate) fn run(args: &args::Run) -> Result<Exit, CliError> {
@@ -110,7 +111,7 @@ fn begun(args: &args::Run) -> Result<Carried, CliError> {
         }
         if args.typed.known_commands {
             let file = args.file.as_deref();
-            let new = commands::of_plan(&made.plan, &args.directory, file);
+            let new = commands::of_plan(&made.plan, None, &args.directory, file)?;
             commands::refuse(&new, file.unwrap_or(Path::new("the plan")))?;
         }
         let absent = check_agents(&made.plan)?;

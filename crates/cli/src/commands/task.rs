@@ -18,6 +18,7 @@ use crate::end_block::one_line;
 use crate::error::{CliError, Exit};
 
 const SCHEMA: &str = "conductor.task/1";
+const RETRY: &str = "retry";
 
 pub(crate) fn run(args: &args::Task) -> Result<Exit, CliError> {
     match args {
@@ -82,7 +83,7 @@ async fn send(args: &Send) -> Result<Exit, CliError> {
 
 fn retry(args: &args::Retried) -> Result<Exit, CliError> {
     let Some(agent) = &args.agent else {
-        return wish(&args.of, Request::Retry, ("retry", "is done again"), |_| Ok(()));
+        return wish(&args.of, Request::Retry, (RETRY, "is done again"), |_| Ok(()));
     };
     let model = args.model.clone();
     let request = |task| Request::RetryWith { task, agent: agent.clone(), model: model.clone() };
@@ -111,11 +112,32 @@ fn wish(
         let (task, run) = (chosen.task().id.clone(), chosen.found.stored.id.clone());
         let asked = left::ask(&archive.home, &run, request(task.clone())).await?;
         let active = asked == Asked::OfCoordinator;
-        let value = json!({ "run": run, "task": task, "action": action, "active": active });
+        let mut value = json!({ "run": run, "task": task, "action": action, "active": active });
+        if action == RETRY && is_edited(&archive, &chosen.found) {
+            value["file_edited"] = true.into();
+            say_edited(&chosen.found, active);
+        }
         answer_either(of.json, &format!("{task} {what}"), SCHEMA, value)?;
         Ok((run, asked))
     })?;
     left::follow_up(&run, asked)
+}
+
+fn is_edited(archive: &Archive, found: &Found) -> bool {
+    let stored = &found.stored;
+    super::run::is_edited(&archive.home.run(&stored.id), &stored.directory, &stored.source)
+}
+
+/// A retry of one task does it again as the run knows it. Whose file is another by now may have meant the new text.
+fn say_edited(found: &Found, active: bool) {
+    let stored = &found.stored;
+    let when = if active { "when the run is over" } else { "instead" };
+    talk(format!(
+        "{} was edited since; the task is done again as it was. For its new text, {when}: conductor run --resume {} \
+         --retry-failed",
+        stored.file_name().unwrap_or(&stored.source),
+        stored.id
+    ));
 }
 
 /// Asks the coordinator, or records it where the run is not active. Returns whether it is active.

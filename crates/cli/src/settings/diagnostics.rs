@@ -293,6 +293,13 @@ pub(crate) fn plan_of_good_configs() -> Plan {
     file::plan_without_tasks(&layers)
 }
 
+/// What config files say of a prompt that says nothing itself. Nothing where one of them has an error, which others tell.
+pub(crate) fn plan_of_one_prompt(directory: &Path) -> Result<Option<Plan>, CliError> {
+    let text = b"tasks: [{ id: one, prompt: nothing }]\n".to_vec();
+    let (loaded, _) = check_with(directory, "a prompt".to_owned(), text, file::load_over)?;
+    Ok(loaded.map(|(plan, _)| plan))
+}
+
 /// Names every file that has errors.
 fn cli_error<'s>(sheets: impl IntoIterator<Item = &'s Sheet>) -> CliError {
     let told = |sheet: &Sheet| {

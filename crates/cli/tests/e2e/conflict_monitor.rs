@@ -119,7 +119,8 @@ fn the_end_does_not_wait_for_a_look_at_conflicts() {
     let end = Instant::now();
     while live.is_running() {
         assert!(
-            end.elapsed() < Duration::from_secs(20),
+            // The promise is a second; one merge that is under way takes two, and a loaded machine its time.
+            end.elapsed() < Duration::from_secs(5),
             "held up after the end: {} merges",
             world.read("merges").lines().count()
         );

@@ -213,7 +213,7 @@ fn a_run_whose_repository_was_said_to_be_bare_or_elsewhere_says_what_was_changed
         wait_for("its end", || (!live.is_running()).then_some(()));
         world.write("go", "");
         let resumed = conductor(&world, &["run", "--resume", &world.run_id()]);
-        let resumed = resumed.expect(1).says(&format!(".git/config: {key} "));
+        let resumed = resumed.expect(3).says(&format!(".git/config: {key} "));
         let undo = resumed.stderr.lines().find_map(|line| line.find("cp ").map(|at| line[at..].to_owned()));
         let undone =
             world.command_of("sh").args(["-c", &undo.unwrap()]).current_dir(world.path("repo")).status();
@@ -244,4 +244,72 @@ fn on_branch_or_main(world: &World, file: &str) -> String {
     let branch = format!("conductor/{}", world.run_id());
     let there = git(world, &["for-each-ref", &format!("refs/heads/{branch}")]);
     git(world, &["show", &format!("{}:{file}", if there.is_empty() { "main" } else { &branch })])
+}
+
+/// A9: hooks are wherever `core.hooksPath` says, also below the user's checkout and outside of it.
+#[test]
+fn a_hook_in_the_folder_that_the_user_named_is_told_too() {
+    for folder in ["HERE/hooks", "HERE/repo/.githooks"] {
+        let world = repository(&format!(
+            "tasks: [{{ id: plants, run: 'echo evil > {folder}/pre-commit; echo evil >> {folder}/pre-push; echo 1 > a.txt' }}]"
+        ));
+        let folder = folder.replace("HERE/", "");
+        fs::create_dir_all(world.path(&folder)).unwrap();
+        world.write(&format!("{folder}/pre-push"), "#!/bin/sh\n");
+        if folder.starts_with("repo") {
+            git(&world, &["add", "."]);
+            git(&world, &["commit", "-q", "-m", "hooks"]);
+            git(&world, &["config", "core.hooksPath", ".githooks"]);
+        } else {
+            git(&world, &["config", "core.hooksPath", world.path(&folder).to_str().unwrap()]);
+        }
+        let ended = start(&world, &[]).ended().expect(0);
+        ended.says("hooks/pre-commit is new").says("hooks/pre-push was changed");
+    }
+}
+
+/// A9: the user's git reads a submodule's own configuration and hooks whenever it looks into it.
+#[test]
+fn what_an_agent_plants_in_a_submodules_git_directory_is_told() {
+    let world = repository(
+        "
+tasks:
+  - { id: plants, run: 'part=HERE/repo/.git/modules/part; git config -f $part/config core.fsmonitor HERE/x; mkdir -p $part/hooks; echo evil > $part/hooks/post-checkout; echo 1 > a.txt' }
+",
+    );
+    let part = world.path("part");
+    fs::create_dir(&part).unwrap();
+    let at = part.to_str().unwrap();
+    git(&world, &["init", "-q", at]);
+    let user = ["-c", "user.name=User", "-c", "user.email=user@localhost"];
+    git(&world, &[&["-C", at], &user[..], &["commit", "-q", "--allow-empty", "-m", "part"]].concat());
+    git(&world, &["-c", "protocol.file.allow=always", "submodule", "add", "-q", at, "part"]);
+    git(&world, &["commit", "-q", "-m", "a part"]);
+    let ended = start(&world, &[]).ended().expect(0);
+    ended
+        .says(".git/modules/part/config: core.fsmonitor is new")
+        .says(".git/modules/part/hooks/post-checkout is new");
+}
+
+/// A9: an object in another's place, and parents that a commit does not have. Our git sees neither.
+#[test]
+fn history_that_an_agent_has_replaced_is_told_and_not_believed() {
+    let world = repository(
+        "
+tasks:
+  - { id: replaces, run: 'git replace $(git rev-parse main) $(git commit-tree -m fake $(git mktree </dev/null)); git pack-refs --all; echo 1 > a.txt' }
+  - { id: grafts, run: 'echo $(git rev-parse main) > $(git rev-parse --git-common-dir)/info/grafts; echo 1 > b.txt', dependencies: [replaces] }
+",
+    );
+    let main = git(&world, &["rev-parse", "main"]);
+    let ended = start(&world, &[]).ended().expect(0);
+    ended
+        .says(&format!("refs/replace/{main} is new"))
+        .says(&format!("git replace -d {main}"))
+        .says(".git/info/grafts is new");
+    git(&world, &["replace", "-d", &main]);
+    fs::remove_file(world.path("repo/.git/info/grafts")).unwrap();
+    assert_eq!((on_branch(&world, "a.txt"), on_branch(&world, "b.txt")), ("1".into(), "1".into()));
+    let base = git(&world, &["merge-base", "main", &format!("conductor/{}", world.run_id())]);
+    assert_eq!(base, main, "the work is based on the commit that is there");
 }

@@ -188,3 +188,18 @@ fn a_run_that_was_recorded_under_another_name_of_the_file_is_found() {
         world.conductor(&["run", "tasks.yaml", "--retry-failed"]).expect(100);
     }
 }
+
+#[test]
+fn a_retry_of_one_task_says_that_the_file_was_edited_and_does_what_the_run_knows() {
+    let world = World::with(FAILING);
+    world.conductor(&["run", "tasks.yaml"]).expect(100);
+    let ended = world.conductor(&["task", "retry", "bad"]).expect(0);
+    assert!(!ended.stderr.contains("edited"), "{}", ended.stderr);
+    world.conductor(&["run", "--resume"]).expect(100);
+    world.write("tasks.yaml", &FAILING.replace("old > bad.txt; exit 1", "new > bad.txt"));
+    let ended = world.conductor(&["task", "retry", "bad", "--json"]).expect(0);
+    let ended = ended.says("tasks.yaml was edited since").says("--retry-failed");
+    assert_eq!(ended.json()["file_edited"], true);
+    world.conductor(&["run", "--resume"]).expect(100);
+    assert_eq!(world.read("bad.txt").trim(), "old");
+}

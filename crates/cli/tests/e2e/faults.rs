@@ -47,8 +47,14 @@ fn random_faults_harm_neither_user_nor_landed_work_slowly() {
     }
     println!("{tally:?}");
     assert!(failed.is_empty(), "{} rounds failed:\n{}", failed.len(), failed.join("\n"));
+    // A sequence in which nothing lands or is killed shows nothing; a short one may be without.
     assert!(tally.runs > 0);
+    assert!(tally.runs < ENOUGH || tally.landed > 0, "nothing has landed: {tally:?}");
+    assert!(tally.runs < 3 * ENOUGH || tally.kills > 0 && tally.resumed > 0, "no kill, no resume: {tally:?}");
 }
+
+/// Of so many runs, each with tasks that only do their work, some land something.
+const ENOUGH: usize = 6;
 
 /// What has been played, for the last line.
 #[derive(Debug, Default)]
@@ -56,6 +62,7 @@ struct Tally {
     runs: usize,
     landed: usize,
     resumed: usize,
+    kills: usize,
     disturbances: usize,
 }
 
@@ -107,6 +114,7 @@ impl Round {
             session.live_until(begun + *at);
             disturbance.play(world, &place, disk, &mut session, &mut user);
             tally.disturbances += 1;
+            tally.kills += usize::from(*disturbance == Disturbance::Kill);
         }
         let ended = session.ended();
         // Killed before it had a name of its own, a run leaves nothing to take up.

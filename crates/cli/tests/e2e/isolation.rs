@@ -117,6 +117,20 @@ fn where_git_cannot_be_asked_nothing_starts_and_its_words_and_the_remedy_are_tol
     }
 }
 
+/// The same for a run that is taken up: it has begun, and goes no further.
+#[test]
+fn where_git_cannot_be_asked_any_more_a_run_is_not_taken_up() {
+    for (name, make, said, remedy) in odd() {
+        let mut world = repository("tasks: [{ id: a, run: 'echo touched > f.txt; exit 1' }]");
+        conductor(&world, &["run", "../tasks.yaml"]).expect(100);
+        make(&mut world);
+        let ended = conductor(&world, &["run", "--resume", &world.run_id(), "--retry-failed"]);
+        assert_eq!(ended.code, Some(3), "{name}: {}", ended.stderr);
+        ended.says(said).says(remedy);
+        assert_eq!(world.read("repo/f.txt"), "a\nb\nc\n", "{name}: the user's file");
+    }
+}
+
 /// `--first-commit` is for a repository without commits, not for one whose branch cannot be read.
 #[test]
 fn a_branch_that_cannot_be_read_is_not_begun_anew() {

@@ -217,3 +217,54 @@ fn the_help_shows_how_each_agent_adds_it() {
         assert!(help.contains(line), "no {line:?} in\n{help}");
     }
 }
+
+/// What a model's file would start, hand out or allow is for a person to allow, wherever in the file it stands.
+#[test]
+fn a_file_that_starts_something_unseen_is_refused_whatever_key_says_so() {
+    let world = World::with("");
+    let mut client = Client::start(&world);
+    for (settings, word) in [
+        ("setup: ['touch ran'], prompt: x", "touch"),
+        ("measure: { lint: ['touch ran'] }, prompt: x", "touch"),
+        ("agent: 'acp:./ran', prompt: x", "acp:"),
+        ("fallback_agents: ['acp:./ran'], prompt: x", "acp:"),
+        ("review: { agent: 'acp:./ran' }, prompt: x", "acp:"),
+        ("env: { LD_PRELOAD: ran }, prompt: x", "LD_PRELOAD"),
+        ("permissions: { allow: [WebFetch] }, prompt: x", "WebFetch"),
+    ] {
+        world.write("tasks.yaml", &format!("tasks: [{{ id: a, {settings} }}]\n"));
+        let (told, bad) = client.call("start", json!({ "file": "tasks.yaml" }));
+        assert!(
+            bad && told.contains("a person has to allow that") && told.contains(word),
+            "{settings}: {told}"
+        );
+    }
+    world.write(
+        "tasks.yaml",
+        "notifications: { on_failure: { type: webhook, url: 'http://127.0.0.1:9/x' } }\ntasks: [{ id: a, prompt: x }]\n",
+    );
+    let (told, bad) = client.call("start", json!({ "file": "tasks.yaml" }));
+    assert!(bad && told.contains("webhook"), "{told}");
+    client.leave();
+    assert!(world.runs().is_empty() && !world.path("ran").exists());
+}
+
+#[test]
+fn a_retry_does_not_take_over_a_command_that_no_person_has_seen() {
+    let world = World::with("tasks: [{ id: a, run: 'false' }]\n");
+    let mut client = Client::start(&world);
+    let (told, bad) = client.call("start", json!({ "file": "tasks.yaml", "allow_commands": true }));
+    assert!(!bad, "{told}");
+    let (told, bad) = client.call("wait", json!({}));
+    assert!(!bad && told.contains("100"), "{told}");
+    world.write("tasks.yaml", "tasks: [{ id: a, run: 'touch ran' }]\n");
+    let (told, bad) = client.call("resume", json!({ "retry_failed": true }));
+    assert!(bad && told.contains("a person has to allow that") && told.contains("touch ran"), "{told}");
+    assert!(!world.path("ran").exists());
+    let (told, bad) = client.call("resume", json!({ "retry_failed": true, "allow_commands": true }));
+    assert!(!bad, "{told}");
+    let (told, bad) = client.call("wait", json!({}));
+    assert!(!bad && told.contains("\"exit_code\": 0"), "{told}");
+    assert!(world.path("ran").exists(), "with leave it is done as it is written now");
+    client.leave();
+}

@@ -158,6 +158,13 @@ fn what_planning_costs_is_seen_wherever_costs_are() {
 
     let lines = sessions(&world);
     let planning: Vec<&Value> = lines.iter().filter(|line| line["kind"] == "planning").collect();
+    let (began, planning): (Vec<&Value>, Vec<&Value>) =
+        planning.into_iter().partition(|line| line["status"] == "started");
+    for (began, ended) in began.iter().zip(&planning) {
+        assert_eq!((&began["plan"], &began["started_at"]), (&ended["plan"], &ended["started_at"]));
+        assert!(began["ended_at"].is_null() && ended["ended_at"].is_string(), "{began}");
+    }
+    assert_eq!(began.len(), planning.len(), "one line from the start, one from the end");
     let told: Vec<_> =
         planning.iter().map(|line| (line["status"].as_str().unwrap(), line["tokens"].as_u64())).collect();
     assert_eq!(told, [("completed", Some(2200)), ("completed", Some(2200)), ("failed", Some(3300))]);

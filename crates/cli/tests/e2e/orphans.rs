@@ -14,8 +14,8 @@ use crate::backends::{Bench, prompt};
 use crate::harness::{Live, World, carries, children, is_alive, leftovers, wait_for};
 use crate::repository::command;
 
-/// Far below the minute that commands get. The aim is a second; the tests print the time.
-const BOUND: Duration = Duration::from_secs(10);
+/// Far below the minute that commands get. The promise is a second, of which a loaded machine may make several.
+const BOUND: Duration = Duration::from_secs(4);
 
 /// A world with an agent `talker` that is told its task and then carries out a script.
 fn conversation(tasks: &str, script: &str) -> World {

@@ -105,7 +105,9 @@ fn a_session_cut_off_by_a_killed_coordinator_gets_a_line_too() {
     let world = world(
         "
 config: { agent: doer }
-tasks: [{ id: slow, prompt: 'do: test -e again || { touch up; sleep 600; }; echo 1 > a.txt' }]
+tasks:
+  - { id: command, run: 'true' }
+  - { id: slow, prompt: 'do: test -e again || { touch up; sleep 600; }; echo 1 > a.txt', dependencies: [command] }
 ",
     );
     let live = world.start(&["run", "tasks.yaml"]);
@@ -119,8 +121,12 @@ tasks: [{ id: slow, prompt: 'do: test -e again || { touch up; sleep 600; }; echo
     world.conductor(&["run", "--resume"]).expect(0);
     let lines = ends(lines(&world));
     let told: Vec<(&str, &Value)> =
-        lines.iter().map(|line| (line["status"].as_str().unwrap(), &line["started_at"])).collect();
-    assert_eq!((told[0].0, told[0].1, told[1].0), ("interrupted", &Value::Null, "completed"));
+        lines.iter().map(|line| (line["status"].as_str().unwrap(), &line["session_number"])).collect();
+    // The command is no session, neither before the coordinator was killed nor after.
+    assert_eq!(told, [("interrupted", &1.into()), ("completed", &2.into())]);
+    let began = |line: &Value| line["started_at"].as_str().unwrap_or_default().to_owned();
+    assert_eq!(began(&lines[0]), began(&before[0]), "the time at which it began is known from the log");
+    assert!(began(&lines[0]) < began(&lines[1]), "{lines:?}");
     assert!(lines[0]["session_id"].is_string() && lines[0]["tokens"] == 1000, "{}", lines[0]);
 }
 

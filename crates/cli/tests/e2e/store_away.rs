@@ -134,6 +134,9 @@ fn a_cap_on_money_ends_an_agent_and_is_recorded_later() {
     live.ended().expect(6);
     let spent = world.read("spent").lines().count();
     assert!(spent >= 5, "it was ended before it reached its cap: {spent}");
+    // Two seconds of it, where the cap is to hold at once; without the cap it would have gone on for as long as the store
+    // was away.
+    assert!(spent <= 25, "it went on after it had reached its cap: {spent}");
     assert_eq!(world.logged("stop_requested"), ["long"]);
 }
 

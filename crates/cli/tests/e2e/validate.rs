@@ -87,6 +87,8 @@ fn a_rule_that_an_agent_cannot_keep_is_refused_before_anything_starts() {
         ("agent: codex, permissions: { ask: [WebSearch] }", "it does not ask before it uses its WebSearch"),
         ("agent: gemini, permissions: { deny: ['WebFetch(http:*)'] }", "it knows no patterns for WebFetch"),
         ("agent: opencode, permissions: { deny: ['Bash(curl*|*sh)'] }", "one by one; write a rule for each"),
+        ("agent: opencode, subagents: on, max_cost: 1", "opencode cannot keep the rule `max_cost`"),
+        ("fallback_agents: [opencode], subagents: on, max_tokens: 9", "nothing of what its subagents use"),
     ] {
         let world = World::in_place(&format!(
             "config: {{ {TOOL} }}\ntasks:\n  - {{ id: a, prompt: Do it, {tasks} }}\n"
@@ -102,6 +104,23 @@ fn a_rule_that_an_agent_cannot_keep_is_refused_before_anything_starts() {
         world.conductor(&["run", "tasks.yaml"]).expect(3).says(told).says("nothing was started");
         assert!(world.runs().is_empty(), "{tasks}");
     }
+}
+
+/// A cap that is typed is held against the file's agents like one that stands in it.
+#[test]
+fn a_typed_cap_that_would_not_hold_for_subagents_starts_nothing() {
+    let mut world = World::in_place("tasks: [{ id: a, prompt: Do it, agent: opencode, subagents: on }]\n");
+    std::fs::create_dir(world.path("bin")).unwrap();
+    std::os::unix::fs::symlink("/bin/true", world.path("bin/opencode")).unwrap();
+    let inherited = std::env::var_os("PATH").unwrap();
+    let path = std::iter::once(world.path("bin")).chain(std::env::split_paths(&inherited));
+    world.set("PATH", std::env::join_paths(path).unwrap());
+    world.conductor(&["validate", "tasks.yaml"]).expect(0);
+    for flag in ["--max-cost", "--max-tokens"] {
+        let ended = world.conductor(&["run", "tasks.yaml", flag, "1"]).expect(3);
+        ended.says("opencode cannot keep the rule `max_").says("nothing was started");
+    }
+    assert!(world.runs().is_empty());
 }
 
 /// A misspelt agent is found where it stands, in the task file or a config file.

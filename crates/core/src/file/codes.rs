@@ -106,7 +106,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("two-works", "A task is either a prompt for an agent or a command to run, not both."),
     (
         "unkept-rule",
-        "One of the task's agents cannot be kept to a rule of permissions; docs/agents.md says which rules hold for which agent.",
+        "One of the task's agents cannot be kept to a rule of permissions, or to a cap; docs/agents.md says which hold for which agent.",
     ),
     (
         "unknown-agent",

@@ -1,15 +1,11 @@
 //! Which settings of a repository's config only count when the user trusts it: those that run a program, hand out what the
-//! user has, or let agents do more than usual. A repository comes from others; its config must not do this unasked.
+//! user has, let agents do more than usual, or make caps on money worthless. A repository comes from others; its config must
+//! not do this unasked. `Plan::demands` is the same list for a plan.
 
 use serde_json::Value as Json;
 
 use super::effective::Written;
-
-/// An agent that is named by its program: whatever follows is started.
-pub(super) const ACP: &str = "acp:";
-
-/// Notifications that stay on the user's own screen.
-const HARMLESS: [&str; 2] = ["terminal", "desktop"];
+use crate::plan::{ACP, ON_SCREEN};
 
 /// Whether a setting needs the user's trust.
 pub fn needs_trust(written: &Written) -> bool {
@@ -20,6 +16,8 @@ pub fn needs_trust(written: &Written) -> bool {
         }
         // Where work is pushed to, which server drives the user's browser, and which program that is.
         "env" | "agents" | "cloud" | "mcp" | "auth" | "browser" => true,
+        // A price near nothing makes every cap on money worthless.
+        "prices" => true,
         "agent" | "fallback_agents" => names_a_program(value),
         "review" | "subagents" => names_a_program(&value["agent"]),
         "isolation" => value == "none",
@@ -51,7 +49,7 @@ fn names_a_program(value: &Json) -> bool {
 }
 
 fn leaves_the_screen(value: &Json) -> bool {
-    let leaves = |one: &Json| one["type"].as_str().is_none_or(|way| !HARMLESS.contains(&way));
+    let leaves = |one: &Json| one["type"].as_str().is_none_or(|way| !ON_SCREEN.contains(&way));
     match value {
         Json::Array(list) => list.iter().any(leaves),
         Json::Object(_) => leaves(value),

@@ -310,7 +310,7 @@ fn model_for(task: &Task, model: &str) -> Option<String> {
 }
 
 fn is_agent(name: &str) -> bool {
-    AGENTS.contains(&name) || name.starts_with("acp:")
+    AGENTS.contains(&name) || name.starts_with(crate::plan::ACP)
 }
 
 /// A Markdown file's head between two lines of `---`, as names and texts, and the body behind it. Read as leniently as

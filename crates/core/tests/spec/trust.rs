@@ -1,11 +1,14 @@
 //! What of a repository's config counts only where the user trusts it.
 
-use conductor_core::file::{Layer, Source, config_schema, layer, plan_without_tasks};
+use std::collections::BTreeSet;
+
+use conductor_core::file::{Layer, Source, config_schema, layer, load, plan_without_tasks};
+use conductor_core::plan::Demand;
 
 use crate::render;
 
 /// Keys that start nothing, hand nothing out and allow nothing, whatever they say.
-const HARMLESS: [&str; 54] = [
+const HARMLESS: [&str; 53] = [
     "$schema",
     "agent_home",
     "applicable_skills",
@@ -44,7 +47,6 @@ const HARMLESS: [&str; 54] = [
     "parallel",
     "pr_strategy",
     "preempt",
-    "prices",
     "priority",
     "recovery",
     "report",
@@ -64,7 +66,7 @@ const HARMLESS: [&str; 54] = [
 ];
 
 /// A value for each key that needs trust.
-const NEEDS_TRUST: [(&str, &str); 20] = [
+const NEEDS_TRUST: [(&str, &str); 21] = [
     ("setup", "[make]"),
     ("verify", "[make test]"),
     ("measure", "{ lint: [make lint] }"),
@@ -80,6 +82,7 @@ const NEEDS_TRUST: [(&str, &str); 20] = [
     ("isolation", "none"),
     ("limits", "{ learn_cost: 1 }"),
     ("cloud", "{ push: true }"),
+    ("prices", "{ \"claude-*\": { input: 0, output: 0 } }"),
     ("mcp", "{ server_url: \"stdio://./x\" }"),
     ("auth", "{ timeout: 5s }"),
     ("browser", "{ executable: ./x }"),
@@ -130,4 +133,50 @@ fn every_key_is_judged() {
     let judged = |key: &str| HARMLESS.contains(&key) || NEEDS_TRUST.iter().any(|(needs, _)| *needs == key);
     let missing: Vec<&String> = known.filter(|key| !judged(key)).collect();
     assert_eq!(missing, [""; 0]);
+}
+
+/// What a config needs trust for, a plan of a model's needs a person's leave for: the two lists are one.
+#[test]
+fn whatever_needs_trust_is_a_demand_of_the_plan_that_says_it() {
+    let load = |config: &str| {
+        let text = format!("config: {{ {config} }}\ntasks: [{{ id: a, prompt: x }}]\n");
+        load(&Source::new("tasks.yaml", text.into()).expect("readable text"))
+    };
+    assert_eq!(load("model: m").expect("a good file").plan.demands(), BTreeSet::new());
+    for (key, value) in NEEDS_TRUST.iter().filter(|(key, _)| *key != "notifications") {
+        match load(&format!("model: m, {key}: {value}")) {
+            Ok(loaded) => assert_ne!(loaded.plan.demands(), BTreeSet::new(), "{key}"),
+            // The browser and its server are not a task file's to set.
+            Err(_) => assert!(["mcp", "auth", "browser"].contains(key), "{key}"),
+        }
+    }
+}
+
+#[test]
+fn commands_and_programs_of_a_plan_are_demands_wherever_they_stand() {
+    let text = "
+config: { agents: { mine: { command: [./mine], resume: [./mine, again] } } }
+notifications: { on_failure: { type: webhook, url: \"https://x.example/y\" }, on_complete: { type: desktop } }
+tasks:
+  - { id: a, run: ./run, setup: [./setup], verify: [./verify], measure: { lint: [./lint], coverage: { run: ./coverage } } }
+  - { id: b, prompt: x, fallback_agents: [codex, 'acp:./fallback'], review: { agent: 'acp:./review' } }
+  - { id: c, prompt: x, race: [{ agent: 'acp:./entrant' }, { agent: codex }], permissions: { deny: [Bash] } }
+";
+    let source = Source::new("tasks.yaml", text.into()).expect("readable text");
+    let loaded = load(&source).unwrap_or_else(|found| panic!("{}", render(&source, &found)));
+    let told: Vec<String> = loaded.plan.demands().iter().map(Demand::to_string).collect();
+    let expected = [
+        "./coverage",
+        "./lint",
+        "./mine",
+        "./mine again",
+        "./run",
+        "./setup",
+        "./verify",
+        "agent: \"acp:./entrant\"",
+        "agent: \"acp:./fallback\"",
+        "agent: \"acp:./review\"",
+        "notifications: {\"type\":\"webhook\",\"url\":\"https://x.example/y\"}",
+    ];
+    assert_eq!(told, expected);
 }

@@ -27,7 +27,7 @@ use errors::{failed, number_in, words_of};
 use usage::used;
 
 /// `acp:` and the program with its arguments is the name of such an agent.
-pub(super) const PREFIX: &str = "acp:";
+pub(super) const PREFIX: &str = conductor_core::plan::ACP;
 
 const REMEDY: &str = "an agent `acp:PROGRAM ARGUMENTS…` starts what its name says";
 

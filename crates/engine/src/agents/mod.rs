@@ -182,6 +182,11 @@ pub trait Agent: Send + Sync {
     /// Which rules it is kept to.
     fn keeps(&self) -> Keeps;
 
+    /// Whether what its subagents use is known while they work, so that caps hold for them.
+    fn counts_subagents(&self) -> bool {
+        true
+    }
+
     /// Whether it goes on with a conversation only in the directory where that was begun.
     fn stays_where_it_began(&self) -> bool {
         false
@@ -320,14 +325,17 @@ pub fn keep_secrets_of(plan: &Plan) {
 /// What to do about a rule that an agent cannot keep.
 pub const KEPT_BY: &str = "leave the rule out, or give the task agents that keep it: docs/agents.md has a table, and claude keeps every rule";
 
-/// The first rule of a task that one of its agents cannot keep. One that is unknown is told of elsewhere.
+/// The first rule or cap of a task that one of its agents cannot keep. One that is unknown is told of elsewhere.
 pub fn check_rules(plan: &Plan, task: &Task) -> Result<(), AgentError> {
-    let Some(rules) = task.permissions.as_deref().filter(|_| matches!(task.work, Work::Prompt(_))) else {
+    if matches!(task.work, Work::Run(_)) {
         return Ok(());
-    };
+    }
     for name in task.agents() {
         let Ok(agent) = agent(plan, name) else { continue };
-        if let Some((rule, why)) = rules::broken(rules, agent.keeps()) {
+        let rules = task.permissions.as_deref();
+        let broken = rules.and_then(|rules| rules::broken(rules, agent.keeps()));
+        let unheld = || rules::unheld(&plan.limits, task).filter(|_| !agent.counts_subagents());
+        if let Some((rule, why)) = broken.or_else(unheld) {
             return Err(AgentError::Unkept { agent: name.to_owned(), rule, why });
         }
     }

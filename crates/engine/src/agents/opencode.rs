@@ -63,6 +63,10 @@ impl super::Agent for Agent {
         super::Keeps::Some(&super::rules::OPENCODE)
     }
 
+    fn counts_subagents(&self) -> bool {
+        false
+    }
+
     /// Elsewhere it waits for ever for words of its own that it does not hear.
     fn stays_where_it_began(&self) -> bool {
         true
@@ -82,7 +86,7 @@ impl super::Agent for Agent {
         let policy = brief.policy();
         let own = brief.caller.variable(PERMISSION).and_then(|(_, own)| own.into_string().ok());
         let mut rules = permissions::permissions(&policy, own.as_deref());
-        if !brief.task.wants_subagents() {
+        if !brief.task.wants_subagents() || !brief.task.may_delegate() {
             rules["task"] = json!("deny");
         }
         let model = brief.task.model.as_deref();

@@ -2,8 +2,9 @@
 //!
 //! It is believed no more than the others: without its `result` it has not finished, and what it did is checked.
 
+use conductor_core::plan::permissions::{EDITS, SHELL};
 use conductor_core::plan::{Task, Work};
-use conductor_core::run::event::FailureClass;
+use conductor_core::run::event::{Failure, FailureClass};
 use conductor_core::values::units::Usd;
 use serde_json::{Value, json};
 
@@ -68,6 +69,8 @@ struct Plugin {
     begun: bool,
     /// Whether a tool is at work: its protocol has no word for the end of a call, so the next line is taken for it.
     calling: bool,
+    /// The tool that its last line told of, and the rule that this is against.
+    breach: Option<(String, Failure)>,
 }
 
 impl Plugin {
@@ -92,6 +95,7 @@ impl Plugin {
             refused: None,
             begun: false,
             calling: false,
+            breach: None,
         }
     }
 
@@ -114,6 +118,27 @@ impl Plugin {
         said(Said::Text(words))
     }
 
+    /// Not every author asks before the program acts: what it tells of is held against the rules, too.
+    fn on_tool(&mut self, event: &Value) -> Heard {
+        let name = text(&event["name"]).unwrap_or_default();
+        let what = text(&event["text"]).unwrap_or_default();
+        let tool = ours(&name);
+        let input = match &event["input"] {
+            Value::Object(_) => event["input"].clone(),
+            _ if tool == SHELL => json!({ "command": what }),
+            _ => json!({ "file_path": what }),
+        };
+        self.breach = self.policy.breach(tool, &input).map(|failure| (tool.to_owned(), failure));
+        said(Said::Tool(name, what))
+    }
+
+    /// A call that it tells of and asks about in the next line has not been made yet.
+    fn settle(&mut self, event: &Value) -> Option<Failure> {
+        let (tool, failure) = self.breach.take()?;
+        let asks = event["type"] == "question" && event["tool"].as_str().map(ours) == Some(&*tool);
+        (!asks).then_some(failure)
+    }
+
     fn on_question(&self, event: &Value) -> Heard {
         let tool = event["tool"].as_str().unwrap_or_default();
         let refusal = self.policy.judge(tool, &event["input"]);
@@ -127,7 +152,7 @@ impl Plugin {
         let words = || text(&event["text"]).unwrap_or_default();
         match event["type"].as_str() {
             Some("text") => self.on_text(&event),
-            Some("tool") => said(Said::Tool(text(&event["name"]).unwrap_or_default(), words())),
+            Some("tool") => self.on_tool(&event),
             Some("error") => said(Said::Trouble(words())),
             Some("note") => said(Said::Note(words())),
             Some("waiting") => said(Said::Retry(words())),
@@ -165,7 +190,8 @@ impl Translator for Plugin {
         }
         let Ok(event) = serde_json::from_slice::<Value>(bytes) else { return Heard::default() };
         let returned = u32::from(std::mem::replace(&mut self.calling, event["type"] == "tool"));
-        Heard { returned, ..self.on_event(event) }
+        let stuck = self.settle(&event);
+        Heard { returned, stuck, ..self.on_event(event) }
     }
 
     fn say(&mut self, words: &str) -> Vec<u8> {
@@ -180,6 +206,9 @@ impl Translator for Plugin {
         if let Some(refused) = self.refused.take() {
             return Ending::bad(FailureClass::Unstartable, refused);
         }
+        if let Some((_, breach)) = self.breach.take() {
+            return Ending::bad(breach.class, breach.message);
+        }
         let Some(result) = self.result.take() else {
             return Ending::unfinished(exit, "");
         };
@@ -189,6 +218,12 @@ impl Translator for Plugin {
             (false, _) => self.failed(&result),
         }
     }
+}
+
+/// A tool by the name that rules have for it: authors write them in small letters, too.
+fn ours(name: &str) -> &str {
+    let known = EDITS.into_iter().chain([SHELL]).find(|known| known.eq_ignore_ascii_case(name));
+    known.unwrap_or(name)
 }
 
 fn is_hello(line: &[u8]) -> bool {
@@ -338,6 +373,37 @@ mod tests {
             plugin.on_line(&line);
         }
         plugin.finish(Exit::Code(0));
+    }
+
+    #[test]
+    fn what_a_rule_is_against_is_noticed_where_it_does_not_ask() {
+        let rules = conductor_core::plan::Permissions {
+            deny: vec!["Bash(terraform*)".into(), "Edit(secrets/*)".into()],
+            ..Default::default()
+        };
+        let told = |lines: &[&str]| {
+            let mut plugin = plugin();
+            plugin.policy = InWorkspace::new("/work/a".into(), None).with(rules.clone(), Default::default());
+            let mut stuck = None;
+            for line in lines {
+                stuck = stuck.or(plugin.on_line(line.as_bytes()).stuck);
+            }
+            let ended = match plugin.finish(Exit::Code(0)).outcome {
+                Outcome::Failed(failure) => Some(failure),
+                _ => None,
+            };
+            stuck.or(ended).map(|failure| failure.class)
+        };
+        let good = r#"{"type":"result","ok":true,"text":"done"}"#;
+        let apply = r#"{"type":"tool","name":"bash","text":"terraform apply"}"#;
+        let edit = r#"{"type":"tool","name":"Edit","input":{"file_path":"/work/a/secrets/key"}}"#;
+        let asks = r#"{"type":"question","id":1,"tool":"Bash","input":{"command":"terraform apply"}}"#;
+        assert_eq!(told(&[apply, good]), Some(FailureClass::Unwanted));
+        assert_eq!(told(&[edit, good]), Some(FailureClass::Unwanted));
+        assert_eq!(told(&[good, apply]), Some(FailureClass::Unwanted), "its last line counts, too");
+        assert_eq!(told(&[apply, asks, good]), None, "it asks, and is told no");
+        assert_eq!(told(&[asks, apply, good]), Some(FailureClass::Unwanted), "it did not listen");
+        assert_eq!(told(&[r#"{"type":"tool","name":"edit","text":"a.rs"}"#, good]), None);
     }
 
     /// Its protocol has no word for the end of a call: the next line is taken for it.

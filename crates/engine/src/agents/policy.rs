@@ -134,8 +134,8 @@ impl InWorkspace {
 
     /// Why a file is none of the agent's to write.
     fn outside(&self, path: &str) -> Option<String> {
-        let path = flattened(&self.root.join(at_home(path)));
-        let inside = |folder: &Path| path.starts_with(flattened(folder));
+        let path = resolved(&self.root.join(at_home(path)));
+        let inside = |folder: &Path| path.starts_with(resolved(folder));
         let temporary = self.temporary.clone().unwrap_or_else(std::env::temp_dir);
         (!inside(&self.root) && !inside(&temporary)).then(|| {
             let (path, root) = (path.display(), self.root.display());
@@ -151,8 +151,14 @@ impl InWorkspace {
         }
         let Some(file) = file(input) else { return vec![input.to_string()] };
         let whole = flattened(&self.root.join(file));
-        let inner = whole.strip_prefix(flattened(&self.root)).ok().map(|inner| inner.display().to_string());
-        [file.to_owned(), whole.display().to_string()].into_iter().chain(inner).collect()
+        let real = resolved(&self.root.join(file));
+        let inner =
+            |path: &Path, root: &Path| path.strip_prefix(root).ok().map(|inner| inner.display().to_string());
+        let inside = [inner(&whole, &flattened(&self.root)), inner(&real, &resolved(&self.root))];
+        let mut forms = vec![file.to_owned(), whole.display().to_string()];
+        forms.extend(inside.into_iter().flatten().chain([real.display().to_string()]));
+        forms.dedup();
+        forms
     }
 
     /// The rules for an agent that keeps them itself, in the order in which a later one counts more.
@@ -298,6 +304,36 @@ fn flattened(path: &Path) -> PathBuf {
     out
 }
 
+/// How many links are followed on the way to a file; the system gives up at the same number.
+const MOST_LINKS: u32 = 40;
+
+/// Where a path leads, as far as anything of it exists: a link in the workspace may lead out of it.
+fn resolved(path: &Path) -> PathBuf {
+    let parts = |path: &Path| path.components().map(|part| part.as_os_str().to_owned()).collect::<Vec<_>>();
+    let mut left = parts(path);
+    left.reverse();
+    let (mut out, mut links) = (PathBuf::new(), 0);
+    while let Some(part) = left.pop() {
+        match part.to_str() {
+            Some(".") => {}
+            Some("..") => {
+                out.pop();
+            }
+            _ => {
+                out.push(part);
+                if links < MOST_LINKS
+                    && let Ok(to) = std::fs::read_link(&out)
+                {
+                    links += 1;
+                    out.pop();
+                    left.extend(parts(&to).into_iter().rev());
+                }
+            }
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -333,6 +369,36 @@ mod tests {
         ] {
             assert!(policy.judge(tool, &input).is_some(), "{tool} {input}");
         }
+    }
+
+    #[test]
+    fn a_link_in_the_workspace_does_not_lead_out_of_it() {
+        use std::os::unix::fs::symlink;
+        let place = tempfile::tempdir().unwrap();
+        let (root, outside) = (place.path().join("work"), place.path().join("outside"));
+        for folder in [&root.join("src"), &root.join("secrets"), &outside] {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        symlink(&outside, root.join("out")).unwrap();
+        symlink("../outside/not-yet", root.join("dangling")).unwrap();
+        symlink("src", root.join("in")).unwrap();
+        symlink("secrets", root.join("harmless")).unwrap();
+        symlink("around", root.join("around")).unwrap();
+        let rules = Permissions { deny: vec!["Edit(secrets/*)".into()], ..Permissions::default() };
+        let policy = InWorkspace::new(root.clone(), Some(root.join("tmp"))).with(rules, Questions::default());
+        for path in ["out/x", "dangling", "in/../../outside/x", "out/../x", "harmless/key"] {
+            assert!(policy.judge("Write", &json!({ "file_path": path })).is_some(), "{path}");
+            let command = format!("echo x > {path}");
+            let is_refused = policy.judge("Bash", &json!({ "command": command })).is_some();
+            assert!(is_refused || path == "harmless/key", "{command}");
+        }
+        for path in ["in/x", "in/../x", "src/new/x", "around"] {
+            assert_eq!(policy.judge("Write", &json!({ "file_path": path })), None, "{path}");
+        }
+        // The workspace itself may be reached by a link.
+        symlink(&root, place.path().join("seen")).unwrap();
+        let policy = InWorkspace::new(place.path().join("seen"), Some(root.join("tmp")));
+        assert_eq!(policy.judge("Write", &json!({ "file_path": root.join("x") })), None);
     }
 
     #[test]

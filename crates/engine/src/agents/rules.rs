@@ -4,7 +4,7 @@
 //! care: what it cannot give stays as it is.
 
 use conductor_core::plan::permissions::{EDITS, Rule, SHELL};
-use conductor_core::plan::{Otherwise, Permissions};
+use conductor_core::plan::{Limits, Otherwise, Permissions, Task};
 
 /// How an agent is kept to rules.
 #[derive(Debug, Clone, Copy)]
@@ -167,6 +167,21 @@ pub(super) fn broken(rules: &Permissions, keeps: Keeps) -> Option<(String, Strin
             all.find_map(missed).or_else(|| blocked.next())
         }
     }
+}
+
+/// A cap that does not hold where subagents are wanted of an agent that tells nothing of them, and why.
+pub(super) fn unheld(limits: &Limits, task: &Task) -> Option<(String, String)> {
+    if !task.wants_subagents() || !task.may_delegate() {
+        return None;
+    }
+    let caps = [
+        ("max_cost", task.max_cost.is_some() || limits.max_cost.is_some()),
+        ("max_tokens", task.max_tokens.is_some() || limits.max_tokens.is_some()),
+        ("max_subagent_cost", task.max_subagent_cost().is_some()),
+    ];
+    let (cap, _) = caps.into_iter().find(|(_, is_set)| *is_set)?;
+    let why = "it tells nothing of what its subagents use; leave out the cap, or `subagents: on`";
+    Some((cap.to_owned(), why.to_owned()))
 }
 
 impl Kept {

@@ -6,7 +6,9 @@
 
 mod changes;
 mod configured;
+mod planted;
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write as _};
@@ -18,6 +20,7 @@ use std::sync::Mutex;
 pub use self::changes::Difference;
 use self::changes::{Kept, Stamp};
 use self::configured::{Configured, Files};
+use self::planted::Places;
 use super::filters::{self, Refused};
 use super::{GitError, Repository};
 
@@ -29,8 +32,10 @@ const OWN: &str = "settings.own";
 const OWN_MODULES: &str = "settings.own.modules";
 /// The highest of all attributes, for which git has only one place.
 const ATTRIBUTES: &str = "attributes.info";
-/// The checkout and its git directory.
+/// The checkout, its git directory, and the folder that `core.hooksPath` names.
 const PLACE: &str = "place";
+/// Which objects were replaced by which others.
+const REPLACED: &str = "replaced";
 /// Which filters do not run, and why; in submodules.
 const REFUSED: &str = "refused";
 const REFUSED_MODULES: &str = "refused.modules";
@@ -45,7 +50,9 @@ pub(super) const KEYS: &str = "git-crypt";
 pub struct Baseline {
     folder: PathBuf,
     root: PathBuf,
-    common: PathBuf,
+    /// Where something can appear that was not there.
+    places: Places,
+    replaced: BTreeMap<String, String>,
     kept: Vec<Kept>,
     refused: Vec<Refused>,
     refused_in_modules: Vec<Refused>,
@@ -66,7 +73,7 @@ impl Baseline {
             write(repository, &text, folder).map_err(at)?;
         }
         let baseline = Baseline { taken_up, ..Baseline::read(folder).map_err(at)? };
-        if (&baseline.root, &baseline.common) != (&repository.root, &repository.common) {
+        if (&baseline.root, &baseline.places.common) != (&repository.root, &repository.common) {
             // `core.worktree` and the like: nothing is done in another folder than the run was started in.
             return Err(baseline.changed());
         }
@@ -78,6 +85,9 @@ impl Baseline {
         let place = fs::read(folder.join(PLACE))?;
         let mut place = place.split(|&byte| byte == 0).map(path_of);
         let (root, common) = (place.next().unwrap_or_default(), place.next().unwrap_or_default());
+        let hooks = place.next().filter(|path| !path.as_os_str().is_empty());
+        // Runs of earlier versions have kept none.
+        let replaced = fs::read_to_string(folder.join(REPLACED)).unwrap_or_default();
         Ok(Baseline {
             kept: changes::read(folder)?,
             refused: read_refused(&folder.join(REFUSED))?,
@@ -85,7 +95,8 @@ impl Baseline {
             filters: configured::names(&fs::read(folder.join(SETTINGS))?),
             folder: folder.to_owned(),
             root,
-            common,
+            places: Places { common, hooks },
+            replaced: planted::read(&replaced),
             taken_up: true,
             seen: Mutex::new(None),
         })
@@ -170,7 +181,8 @@ fn write_draft(repository: &Repository, now: &Configured, draft: &Path, folder: 
         (configured::EXCLUDES, excludes),
         (configured::EXCLUDES_OF_MODULES, excludes_of_modules),
         (configured::GLOBAL_ATTRIBUTES, global_attributes),
-        (PLACE, [&repository.root, &repository.common].map(|path| path.as_os_str().as_bytes()).join(&0)),
+        (PLACE, place(repository, &now.places)),
+        (REPLACED, planted::written(&now.places.replaced())),
         (REFUSED, written_refused(&now.refused)),
         (REFUSED_MODULES, written_refused(&now.refused_in_modules)),
     ] {
@@ -183,6 +195,11 @@ fn write_draft(repository: &Repository, now: &Configured, draft: &Path, folder: 
     }
     copy_keys(&repository.common.join(KEYS), &draft.join(KEYS))?;
     changes::write(&now.watched, draft)
+}
+
+fn place(repository: &Repository, places: &Places) -> Vec<u8> {
+    let hooks = places.hooks.as_deref().unwrap_or(Path::new(""));
+    [&*repository.root, &*repository.common, hooks].map(|path| path.as_os_str().as_bytes()).join(&0)
 }
 
 /// What a filter runs is what it was when the run started, at the same place below the folder filters run in.

@@ -25,6 +25,9 @@ const DEAF: [&str; 12] = [
     "protocol.allow=never",
 ];
 
+/// A file that cannot exist: git says something about every file of grafts that it can open.
+const NO_GRAFTS: &str = "/dev/null/none";
+
 /// Git in a directory, without prompts, locale, inherited repository or anything that runs programs.
 pub(super) fn deaf(directory: &Path) -> Command {
     let mut command = bare_command();
@@ -49,6 +52,9 @@ pub(super) fn bare_command() -> Command {
         .env("GIT_EDITOR", "true")
         .env("GIT_PAGER", "cat")
         .env("GIT_ATTR_NOSYSTEM", "1")
+        // History is what it is, whatever an agent puts in its place.
+        .env("GIT_NO_REPLACE_OBJECTS", "1")
+        .env("GIT_GRAFT_FILE", NO_GRAFTS)
         // Nothing is fetched, whatever a configuration allows or promises.
         .env("GIT_ALLOW_PROTOCOL", "none")
         .env("GIT_NO_LAZY_FETCH", "1");

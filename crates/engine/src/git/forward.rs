@@ -44,8 +44,17 @@ pub enum Forwarded {
     Held(String),
 }
 
-/// Files of a merge, rebase or the like that the user has begun.
-const UNDER_WAY: [&str; 4] = ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge"];
+/// Files of what the user has begun in a checkout and not ended, and what that is.
+pub const UNDER_WAY: [(&str, &str); 6] = [
+    ("MERGE_HEAD", "a merge"),
+    ("rebase-merge", "a rebase"),
+    // As of a rebase of the older kind.
+    ("rebase-apply", "a rebase or `git am`"),
+    ("CHERRY_PICK_HEAD", "a cherry-pick"),
+    ("REVERT_HEAD", "a revert"),
+    // Between two commits of several.
+    ("sequencer", "a cherry-pick or revert"),
+];
 
 /// One path that differs between two commits: `A`dded, `D`eleted, or another letter where it is changed.
 struct Difference {
@@ -206,8 +215,8 @@ impl Repository {
         if self.read_ref(&forward.branch)?.as_deref() != Some(&forward.from) {
             return Ok(Some(Forwarded::Moved));
         }
-        if UNDER_WAY.iter().any(|file| git.join(file).exists()) {
-            return held("a merge or rebase is under way in its checkout");
+        if let Some((_, what)) = UNDER_WAY.iter().find(|(file, _)| git.join(file).exists()) {
+            return held(&format!("{what} is under way in its checkout"));
         }
         if self.is_dirty(&forward.checkout)? {
             return held("its checkout has uncommitted changes");
@@ -359,7 +368,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::git::users_git::{commit_all, git, init};
+    use crate::git::users_git::{commit_all, git, hermetic, init};
 
     /// What is done to a checkout.
     type Deed = fn(&Path);
@@ -469,7 +478,16 @@ mod tests {
 
     #[test]
     fn what_the_user_has_under_way_holds_it_up() {
-        let deeds: [(&str, Deed); 5] = [
+        let deeds: [(&str, Deed); 7] = [
+            ("`git am` is under way", |root| {
+                // A patch that does not apply: files and index are clean, and what was begun waits.
+                let patch = "From 0 Mon Sep 17 00:00:00 2001\nFrom: a <a@x.example>\nSubject: x\n\n---\n\
+                             diff --git a/none b/none\n--- a/none\n+++ b/none\n@@ -1 +1 @@\n-a\n+b\n";
+                write(root, ".git/x.patch", patch);
+                let am = hermetic(root).args(["am", "-q", ".git/x.patch"]).output().unwrap();
+                assert!(!am.status.success());
+            }),
+            ("a cherry-pick or revert is under way", |root| write(root, ".git/sequencer/todo", "pick x\n")),
             ("uncommitted changes", |root| write(root, "same", "mine\n")),
             ("not to look at", |root| {
                 git(root, &["update-index", "--assume-unchanged", "changed"]);

@@ -43,7 +43,7 @@ pub use baseline::{Baseline, Content, Difference};
 pub use error::GitError;
 pub use filters::Refused;
 pub use foreign::{head_of, head_text, ref_of};
-pub use forward::{Forward, Forwarded};
+pub use forward::{Forward, Forwarded, UNDER_WAY};
 pub use glimpse::{Glimpse, is_ours};
 pub use index::Link;
 pub use lfs::is_torn;

@@ -102,6 +102,11 @@ impl Planner {
         let _ = Kept::new(&self.directory, self.planning()).write(&self.folder);
     }
 
+    /// A line when it begins.
+    pub(super) fn note_start(&self) {
+        self.note("started", None, None);
+    }
+
     /// A line for all of it, whatever became of it.
     pub(super) fn note_session(&self, error: Option<&PlannerError>) {
         let status = match error {
@@ -109,6 +114,10 @@ impl Planner {
             Some(PlannerError::Stopped) => "interrupted",
             Some(_) => "failed",
         };
+        self.note(status, error, Some(wall()));
+    }
+
+    fn note(&self, status: &'static str, error: Option<&PlannerError>, ended: Option<Timestamp>) {
         sessions::note_planning(
             &self.home,
             &PlanningSession {
@@ -118,7 +127,7 @@ impl Planner {
                 status,
                 error: error.map(ToString::to_string),
                 directory: &self.directory,
-                ended: wall(),
+                ended,
             },
         );
     }

@@ -28,7 +28,8 @@ const FILES: [&str; 8] = [
 const WORKFLOWS: &str = ".github/workflows";
 
 /// Keys under which commands stand in them.
-const KEYS: [&str; 7] = ["verify", "run", "script", "before_script", "after_script", "command", "scripts"];
+const KEYS: [&str; 9] =
+    ["verify", "run", "setup", "lint", "script", "before_script", "after_script", "command", "scripts"];
 
 /// More of a file is not read: no project describes itself in more.
 const ENOUGH: u64 = 1024 * 1024;
@@ -67,7 +68,11 @@ fn known(root: &Path, file: Option<&Path>) -> BTreeSet<String> {
     known
 }
 
-/// Whether git has a file just as it is.
+/// Whether git has a file just as it is: then the project speaks by it.
+pub fn is_settled(directory: &Path, file: &Path) -> bool {
+    is_in_git(&crate::agents::subagents::root(directory), file)
+}
+
 fn is_in_git(root: &Path, file: &Path) -> bool {
     let Ok(changed) = git::list_files(root, &["--modified", "--others"]) else { return false };
     let (Ok(file), Ok(root)) = (file.canonicalize(), root.canonicalize()) else { return false };

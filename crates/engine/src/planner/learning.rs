@@ -27,6 +27,7 @@ impl Planner {
         turns: &[Turn],
     ) -> Result<(Vec<Lesson>, Vec<String>), PlannerError> {
         let heard = heard(turns);
+        self.note_start();
         let answered = self.ask("expertise", question(task, &heard.transcript)).await;
         self.note_session(answered.as_ref().err());
         let refused = |why: conductor_core::values::json_answer::Unreadable| Refusal::from(why);

@@ -56,7 +56,7 @@ struct Line<'a> {
     status: &'static str,
     error: Option<Cause<'a>>,
     directory: &'a Path,
-    started_at: Option<String>,
+    started_at: String,
     ended_at: Option<String>,
     elapsed_ms: Option<u64>,
     #[serde(flatten)]
@@ -106,7 +106,8 @@ pub(crate) struct PlanningSession<'a> {
     pub(crate) status: &'static str,
     pub(crate) error: Option<String>,
     pub(crate) directory: &'a Path,
-    pub(crate) ended: Timestamp,
+    /// Nothing while it is asked for.
+    pub(crate) ended: Option<Timestamp>,
 }
 
 /// Writes its line, where that can be done.
@@ -130,9 +131,9 @@ pub(crate) fn note_planning(home: &Path, session: &PlanningSession<'_>) {
         status: session.status,
         error: session.error.as_deref().map(|message| Cause::Words { message }),
         directory: session.directory,
-        started_at: Some(moment(planning.at)),
-        ended_at: Some(moment(*ended)),
-        elapsed_ms: Some((*ended - planning.at).0),
+        started_at: moment(planning.at),
+        ended_at: ended.map(moment),
+        elapsed_ms: ended.map(|ended| (ended - planning.at).0),
         used: used.into(),
     };
     let _ = line.bytes().and_then(|bytes| append(&home.join(FILE), &bytes));
@@ -168,7 +169,7 @@ impl Scribe {
             branch,
             open: left_open(run),
             sessions: left_sessions(run),
-            begun: run.tasks().map(|(_, progress)| u64::from(progress.last_attempt)).sum(),
+            begun: run.sessions_begun(),
             owed: Vec::new(),
         };
         let (sender, done) = std_mpsc::channel();
@@ -201,7 +202,7 @@ struct Open {
     agent: String,
     model: Option<String>,
     session: Option<String>,
-    since: Option<Timestamp>,
+    since: Timestamp,
     used: Option<Usage>,
     /// Whether its first line is written.
     told: bool,
@@ -236,14 +237,15 @@ fn left_open(run: &Run) -> HashMap<TaskId, Open> {
         let (TaskState::Running(running), Some(choice)) = (&progress.state, run.agent_choice(place)) else {
             return None;
         };
+        let begun = run.open_session(place)?;
         let session = run.repeats(place).and_then(|repeats| repeats.session.clone());
         let open = Open {
-            number: u64::from(running.attempt.0),
+            number: begun.number,
             attempt: running.attempt,
             agent: choice.agent.clone(),
             model: run.model(place).map(str::to_owned).or_else(|| choice.model.clone()),
             session: session.filter(|(with, _)| *with == choice.agent).map(|(_, session)| session),
-            since: None,
+            since: begun.since,
             told: true,
             used: run.used_in_attempt(place).iter().fold(None, |sum, one| {
                 let mut sum = sum.unwrap_or_default();
@@ -311,7 +313,7 @@ impl Book {
             agent: choice.agent.clone(),
             model: choice.model.clone(),
             session: known.map(|(_, session)| session.clone()),
-            since: Some(at),
+            since: at,
             used: None,
             told: false,
         };
@@ -368,7 +370,7 @@ impl Book {
                 _ => None,
             },
             directory: &self.directory,
-            started_at: open.since.map(moment),
+            started_at: moment(open.since),
             ended_at: end.map(|(_, at, _)| moment(at)),
             elapsed_ms: end.map(|(.., elapsed)| elapsed),
             used: used.into(),

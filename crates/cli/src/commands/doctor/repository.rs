@@ -3,18 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use conductor_engine::git::{GitError, Repository};
+use conductor_engine::git::{GitError, Repository, UNDER_WAY};
 
 use super::Finding;
 
-/// Files of a merge, rebase or the like that has begun and not ended.
-const UNDER_WAY: [(&str, &str); 5] = [
-    ("MERGE_HEAD", "a merge"),
-    ("rebase-merge", "a rebase"),
-    ("rebase-apply", "a rebase"),
-    ("CHERRY_PICK_HEAD", "a cherry-pick"),
-    ("BISECT_LOG", "a bisect"),
-];
+/// A search for a commit moves no branch, but what is checked out.
+const BISECT: (&str, &str) = ("BISECT_LOG", "a bisect");
 
 /// No git command holds a lock for this long.
 const OLD: Duration = Duration::from_secs(10 * 60);
@@ -26,7 +20,7 @@ pub(super) fn state(here: &Path, fix: bool) -> Vec<Finding> {
     };
     let mut findings = Vec::new();
     let git = Repository::common_of(here).unwrap_or_else(|_| here.join(".git"));
-    let begun = UNDER_WAY.iter().find(|(file, _)| git.join(file).exists());
+    let begun = UNDER_WAY.iter().chain([&BISECT]).find(|(file, _)| git.join(file).exists());
     findings.push(match begun {
         Some((_, what)) => {
             Finding::warning("repository", format!("{what} is under way in {}", here.display()))

@@ -34,6 +34,22 @@ const fn may(name: &'static str, kind: &'static str, words: &'static str) -> Giv
 
 const RUN: Given = may("run", "string", "Name of the run, or a prefix of it; default: the newest run.");
 
+const ALLOW: Given = may(
+    "allow_commands",
+    "boolean",
+    "The person you work for has seen what the file starts, hands out and allows (commands, programs, variables, \
+     permissions), and agrees. Without it, a file with something of this that the project does not already use is refused.",
+);
+
+/// The beginning of every start of a run. A model's word is not enough for commands that no person has seen.
+fn started(given: &JsonObject) -> Result<Vec<String>, String> {
+    let mut words = ["run", "--detach", "--json"].map(str::to_owned).to_vec();
+    if !flag(given, "allow_commands")? {
+        words.push("--known-commands".to_owned());
+    }
+    Ok(words)
+}
+
 pub(super) const VERBS: [Verb; 12] = [
     Verb {
         name: "plan",
@@ -69,18 +85,10 @@ pub(super) const VERBS: [Verb; 12] = [
             may("only", "string", "Run only these tasks: ids, globs, group:G, epic:E."),
             may("skip_done", "boolean", "Leave out tasks whose work has landed already."),
             may("max_cost", "number", "Start nothing new once this many dollars are spent."),
-            may(
-                "allow_commands",
-                "boolean",
-                "The person you work for has seen the file's commands and allows them. Without it, a file with commands \
-                 that the project does not already use is refused.",
-            ),
+            ALLOW,
         ],
         typed: |given| {
-            let mut words = ["run", "--detach", "--json"].map(str::to_owned).to_vec();
-            if !given.get("allow_commands").and_then(Value::as_bool).unwrap_or(false) {
-                words.push("--known-commands".to_owned());
-            }
+            let mut words = started(given)?;
             option(&mut words, "--parallel", number(given, "parallel")?);
             option(&mut words, "--only", text(given, "only")?);
             if flag(given, "skip_done")? {
@@ -195,8 +203,10 @@ pub(super) const VERBS: [Verb; 12] = [
             may(
                 "retry_failed",
                 "boolean",
-                "Retry what failed, was skipped or cancelled, in a run that is not active.",
+                "Retry what failed, was skipped or cancelled, in a run that is not active. Tasks that were edited in the \
+                 file meanwhile take their new text.",
             ),
+            ALLOW,
         ],
         typed: |given| {
             let run = text(given, "run")?;
@@ -204,7 +214,7 @@ pub(super) const VERBS: [Verb; 12] = [
             if !again && is_active(run.as_deref())? {
                 return positional(vec!["resume".to_owned(), "--json".to_owned()], [run]);
             }
-            let mut words = ["run", "--detach", "--json"].map(str::to_owned).to_vec();
+            let mut words = started(given)?;
             words.push(format!("--resume={}", run.unwrap_or_default()));
             if again {
                 words.push("--retry-failed".to_owned());

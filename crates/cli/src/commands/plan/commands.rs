@@ -1,11 +1,13 @@
-//! Commands that a model proposed are run only where the project uses them already or the user agrees.
+//! Commands that a model proposed are run only where the project uses them already or the user agrees. So it is with
+//! settings that start, hand out or allow something.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
-use conductor_core::plan::{Command, Plan, Work};
+use conductor_core::plan::{Demand, Plan};
 use conductor_core::planner::Draft;
-use conductor_engine::planner::new_commands;
+use conductor_engine::planner::{is_settled, new_commands};
 
 use crate::commands::talk;
 use crate::error::{CliError, Exit};
@@ -20,24 +22,36 @@ pub(crate) fn proposed(draft: &Draft, plan: &Plan, file: &Path) -> Result<Vec<St
     Ok(new_commands(&std::env::current_dir()?, &all.cloned().collect::<Vec<_>>(), Some(file)))
 }
 
-/// Commands of a plan that are new to the project in a directory.
-pub(crate) fn of_plan(plan: &Plan, directory: &Path, file: Option<&Path>) -> Vec<String> {
-    let of_work = plan.tasks.iter().filter_map(|task| match &task.work {
-        Work::Run(Command::Line(line)) => Some(line.clone()),
-        Work::Run(Command::Argv(words)) => Some(words.join(" ")),
-        Work::Prompt(_) => None,
-    });
-    let own = diagnostics::plan_of_good_configs().agents;
-    let programs = plan.agents.iter().filter(|(name, program)| own.get(*name) != Some(*program));
-    let programs = programs.map(|(_, program)| program.command.join(" "));
-    let all: Vec<String> = plan
-        .tasks
-        .iter()
-        .flat_map(|task| task.verify.iter().cloned())
-        .chain(of_work)
-        .chain(programs)
-        .collect();
-    new_commands(directory, &all, file)
+/// What a plan starts, hands out or allows that is new to the project in a directory. What the user's own configs say for
+/// every task is not, nor what is in `before`.
+pub(crate) fn of_plan(
+    plan: &Plan,
+    before: Option<&Plan>,
+    directory: &Path,
+    file: Option<&Path>,
+) -> Result<Vec<String>, CliError> {
+    let mut demands = plan.demands();
+    for known in before.map(Plan::demands).into_iter().chain([of_configs(directory)?]) {
+        demands.retain(|demand| !known.contains(demand));
+    }
+    let is_settled = file.is_some_and(|file| is_settled(directory, file));
+    let (mut commands, mut settings) = (Vec::new(), Vec::new());
+    for demand in demands {
+        match demand {
+            Demand::Command(command) => commands.push(command),
+            setting if !is_settled => settings.push(setting.to_string()),
+            _ => {}
+        }
+    }
+    let mut new = new_commands(directory, &commands, file);
+    new.extend(settings);
+    Ok(new)
+}
+
+/// What any task of this directory gets from the user's configs, and from the repository's where that is trusted.
+fn of_configs(directory: &Path) -> Result<BTreeSet<Demand>, CliError> {
+    let plan = diagnostics::plan_of_one_prompt(directory)?;
+    Ok(plan.map(|plan| plan.demands()).unwrap_or_default())
 }
 
 /// Shows new commands and asks for leave to run them.
@@ -76,9 +90,9 @@ pub(crate) fn refuse(new: &[String], file: &Path) -> Result<(), CliError> {
 }
 
 fn refused(number: usize, file: &Path) -> CliError {
-    let commands = if number == 1 { "a command" } else { "commands" };
+    let demands = if number == 1 { "a command or a setting" } else { "commands or settings" };
     let message = format!(
-        "{} has {commands} that this project does not use yet, and a person has to allow that; nothing was started",
+        "{} has {demands} that this project does not use yet, and a person has to allow that; nothing was started",
         file.display()
     );
     CliError::new(Exit::Asked, message)

@@ -21,6 +21,7 @@ use tokio::task::JoinHandle;
 use super::arguments::{Chosen, Resolved};
 use super::unedited;
 use crate::archive::patiently;
+use crate::commands::plan::commands;
 use crate::commands::talk;
 use crate::error::{CliError, Exit};
 use crate::settings::diagnostics::{self, Findings};
@@ -86,7 +87,7 @@ pub(super) async fn take_over(
     let limits = (plan.limits != run.plan().limits).then(|| plan.limits.clone());
     let run = match again {
         true => {
-            let run = retake(stored, log, run, plan).await?;
+            let run = retake(args, stored, log, run, plan).await?;
             unedited::keep(state, mark.as_deref().filter(|_| !args.typed.watch));
             run
         }
@@ -133,7 +134,13 @@ fn chosen(run: &Run, mut plan: Plan) -> Plan {
     plan
 }
 
-async fn retake(stored: &StoredRun, log: &RunLog, run: Run, plan: Plan) -> Result<Run, CliError> {
+async fn retake(
+    args: &Resolved<'_>,
+    stored: &StoredRun,
+    log: &RunLog,
+    run: Run,
+    plan: Plan,
+) -> Result<Run, CliError> {
     let plan = chosen(&run, plan);
     let edit = amend::edited(&run, &plan);
     if edit.amendment.is_empty() {
@@ -142,6 +149,13 @@ async fn retake(stored: &StoredRun, log: &RunLog, run: Run, plan: Plan) -> Resul
     }
     let Retaken { mut amendment, .. } = edit.clone();
     let mut taken = Plan { tasks: amendment.tasks, ..plan };
+    if args.typed.known_commands {
+        // What the run began with was allowed when it began, and only tasks are taken over.
+        let (file, tasks) = (Path::new(&stored.source), taken.tasks.clone());
+        let tasks = Plan { tasks, ..Plan::default() };
+        let new = commands::of_plan(&tasks, Some(run.plan()), &stored.directory, Some(file))?;
+        commands::refuse(&new, file)?;
+    }
     amendment.absent = super::check_agents(&taken)?;
     let mut earlier = EarlierRuns::of(log.reader());
     let place = (stored.directory.as_path(), stored.source.as_str());

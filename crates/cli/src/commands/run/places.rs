@@ -10,7 +10,7 @@ use conductor_core::run::Run;
 use conductor_core::run::event::Options;
 use conductor_core::values::ids::{RunId, TaskId};
 use conductor_core::values::units::Millis;
-use conductor_engine::git::workspaces::{Layout, RunPlace, Workspaces};
+use conductor_engine::git::workspaces::{Layout, RunPlace, WorkspaceError, Workspaces};
 use conductor_engine::git::{Baseline, GitError, Repository};
 use conductor_engine::host::access;
 use conductor_engine::host::home::{Home, RunClaim};
@@ -242,8 +242,7 @@ pub(super) async fn workspaces(
 ) -> Result<Workspaces, CliError> {
     let place_of_run = RunPlace { home: home.root(), id, run, directory };
     let move_in = async || repository.clone().map(|repository| place_of_run.move_in(repository)).transpose();
-    let run_repo =
-        shortage::for_a_while(talk, move_in).await.map_err(|error| CliError::new(Exit::Unexpected, error))?;
+    let run_repo = shortage::for_a_while(talk, move_in).await.map_err(unusable)?;
     Ok(Workspaces::new(directory.to_owned(), run_repo, options.isolation.unwrap_or(Isolation::None)))
 }
 
@@ -262,7 +261,20 @@ pub(super) fn changed(cli_error: CliError, state: &Path) -> CliError {
         cli_error.message(),
         what.join(", ")
     );
-    CliError::new(Exit::Unexpected, told).help(format!("look at it; as it was: {}", undo.join("; ")))
+    let first = cli_error.remedy().map(|remedy| format!("{remedy}; or ")).unwrap_or_default();
+    CliError::new(cli_error.exit, told).help(format!("{first}look at it; as it was: {}", undo.join("; ")))
+}
+
+/// A repository that cannot be used, or something that went wrong in one that can.
+fn unusable(error: WorkspaceError) -> CliError {
+    let is_unusable = match &error {
+        WorkspaceError::Git(error) => {
+            error.is_unusable() || matches!(error, GitError::SettingsChanged { .. })
+        }
+        _ => false,
+    };
+    let exit = if is_unusable { Exit::InvalidFile } else { Exit::Unexpected };
+    CliError::new(exit, error)
 }
 
 fn no_repository(error: GitError) -> CliError {

@@ -42,3 +42,9 @@ pub(super) fn is(state: &Path, mark: Option<&str>) -> bool {
     let kept = fs::read_to_string(state.join(NAME)).ok();
     kept.is_some() && kept.as_deref() == mark
 }
+
+/// Whether a run's file, or a config beside it, says something else by now. Where that cannot be told, it does not.
+pub(crate) fn is_edited(state: &Path, directory: &Path, source: &str) -> bool {
+    let kept = fs::read_to_string(state.join(NAME)).ok();
+    kept.is_some_and(|kept| mark(directory, source).is_some_and(|now| now != kept))
+}

@@ -29,7 +29,13 @@ fn random_money_is_what_was_billed_slowly() {
     }
     println!("{tally:?}");
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), tally.runs, wrong.join("\n"));
+    assert!(tally.calls >= tally.runs, "runs without a call: {tally:?}");
+    // In so many there is everything that can be drawn.
+    let played = [tally.subagents, tally.refused, tally.killed, tally.capped];
+    assert!(tally.runs < ENOUGH || played.iter().all(|number| *number > 0), "{tally:?}");
 }
+
+const ENOUGH: usize = 60;
 
 /// The provider refuses until the agent gives up; the agent goes on with the conversation in another process, and the
 /// coordinator is killed while its first call is answered.

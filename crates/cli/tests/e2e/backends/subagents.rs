@@ -111,11 +111,11 @@ fn geminis_subagents_are_stopped_by_their_own_cap() {
 #[test]
 fn codex_has_none() {
     is_offered_none(Agent::Codex, "");
-    measured(Agent::Codex, Row::CostWithSubagents, "has none");
+    measured(Agent::Codex, Row::CostWithSubagents, "off unless asked for");
 }
 
 #[test]
 fn opencode_which_tells_nothing_of_them_is_offered_no_subagents() {
     is_offered_none(Agent::Opencode, "");
-    measured(Agent::Opencode, Row::CostWithSubagents, "has none");
+    measured(Agent::Opencode, Row::CostWithSubagents, "off unless asked for");
 }

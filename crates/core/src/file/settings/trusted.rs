@@ -1,8 +1,7 @@
 //! What of a config stays when the user does not trust it; which settings those are stands in `file/trust`.
 
-use super::super::trust::ACP;
 use super::Settings;
-use crate::plan::Isolation;
+use crate::plan::{ACP, Isolation};
 
 impl Settings {
     pub(in crate::file) fn untrusted(self) -> Settings {
@@ -20,6 +19,7 @@ impl Settings {
             permissions: None,
             workspace_path: None,
             agents: Default::default(),
+            prices: Default::default(),
             agent: self.agent.filter(|name| !is_program(name)),
             fallback_agents: self.fallback_agents.filter(|names| !names.iter().any(|name| is_program(name))),
             review: self

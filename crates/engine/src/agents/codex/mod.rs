@@ -34,6 +34,9 @@ const REMEDY: &str = "install it with `npm install -g @openai/codex`";
 /// Variables that this agent needs and no other program gets.
 const KEYS: [&str; 4] = ["CODEX_HOME", "CODEX_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"];
 
+/// Its features by which it hands work on. Whether they are on is its model's and its own configuration's to say.
+const DELEGATES: [&str; 2] = ["multi_agent", "multi_agent_v2"];
+
 /// What our requests are numbered by; there is never more than one of a kind.
 const INITIALIZE: u64 = 1;
 const THREAD: u64 = 2;
@@ -80,6 +83,10 @@ impl super::Agent for Agent {
         args.extend(brief.tools.into_iter().flat_map(server));
         if brief.policy().withholds("WebSearch") {
             args.extend(["-c".to_owned(), "web_search=\"disabled\"".to_owned()]);
+        }
+        if !brief.task.may_delegate() {
+            let off = DELEGATES.iter().flat_map(|name| ["-c".to_owned(), format!("features.{name}=false")]);
+            args.extend(off);
         }
         let launch = brief.launch(PROGRAM, args, &KEYS, &[]);
         Ok(Engagement { launch, translator: Box::new(Codex::new(brief)) })

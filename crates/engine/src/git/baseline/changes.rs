@@ -10,6 +10,7 @@ use std::sync::PoisonError;
 
 use super::super::{Repository, bare_command, bytes};
 use super::configured::Configured;
+use super::planted::Places;
 use super::{Baseline, FILES, private_file, private_folder, shown};
 use crate::host::redact;
 
@@ -57,7 +58,7 @@ pub struct Difference {
 }
 
 impl Watched {
-    pub(super) fn of(repository: &Repository, origins: Vec<PathBuf>) -> Watched {
+    pub(super) fn of(repository: &Repository, origins: Vec<PathBuf>, places: &Places) -> Watched {
         let mut all: BTreeMap<PathBuf, Kind> = BTreeMap::new();
         for path in origins {
             // Patterns and attributes are named beside the files that are configuration.
@@ -68,7 +69,7 @@ impl Watched {
             all.insert(path, if is_lines { Kind::Other } else { Kind::Config });
         }
         all.extend(fixed(repository));
-        all.extend(found(&repository.common));
+        all.extend(places.found());
         Watched(all.into_iter().collect())
     }
 }
@@ -79,7 +80,7 @@ fn fixed(repository: &Repository) -> Vec<(PathBuf, Kind)> {
     let mut all: Vec<(PathBuf, Kind)> =
         ["config", "config.worktree"].map(|name| (common.join(name), Kind::Config)).into();
     all.extend(
-        ["info/attributes", "info/exclude", "objects/info/alternates"]
+        ["info/attributes", "info/exclude", "info/grafts", "objects/info/alternates"]
             .map(|name| (common.join(name), Kind::Other)),
     );
     all.push((repository.git_directory().join("index"), Kind::Index));
@@ -90,20 +91,6 @@ fn fixed(repository: &Repository) -> Vec<(PathBuf, Kind)> {
         all.push((xdg.unwrap_or_else(|| home.join(".config")).join("git/config"), Kind::Config));
     }
     all
-}
-
-/// Files that are looked for: hooks, and what single worktrees are configured by.
-fn found(common: &Path) -> Vec<(PathBuf, Kind)> {
-    let below = |folder: &Path| {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        entries.map(|entry| entry.path()).collect::<Vec<_>>()
-    };
-    let is_sample = |path: &PathBuf| path.extension().is_some_and(|kind| kind == "sample");
-    let hooks = below(&common.join("hooks")).into_iter().filter(|path| !is_sample(path));
-    let hooks = hooks.map(|path| (path, Kind::Other));
-    let own = below(&common.join("worktrees")).into_iter().map(|path| path.join("config.worktree"));
-    let own = own.filter(|path| fs::symlink_metadata(path).is_ok()).map(|path| (path, Kind::Config));
-    hooks.chain(own).collect()
 }
 
 /// `<path> NUL <kind> NUL <copy, or nothing> NUL <stamp> NUL` for each, beside the copies.
@@ -214,7 +201,9 @@ impl Baseline {
             _ => stamp_of(path),
         };
         let kept = self.kept.iter().map(|kept| (kept.path.clone(), kept.kind));
-        kept.chain(found(&self.common)).map(|(path, kind)| (path.clone(), of(&path, kind))).collect()
+        let replaced = self.places.of_replacements().into_iter().map(|path| (path, Kind::Other));
+        let all = kept.chain(self.places.found()).chain(replaced);
+        all.map(|(path, kind)| (path.clone(), of(&path, kind))).collect()
     }
 
     /// What is different now.
@@ -228,13 +217,30 @@ impl Baseline {
         };
         let mut all: Vec<Difference> = self.kept.iter().flat_map(of).collect();
         let known: BTreeSet<&Path> = self.kept.iter().map(|kept| kept.path.as_path()).collect();
-        for (path, kind) in found(&self.common) {
+        for (path, kind) in self.places.found() {
             if !(known.contains(path.as_path()) || kind == Kind::Config && self.is_inherited(&path)) {
                 let words = format!("{} is new", shown(&path, &self.root));
                 all.push(Difference { words, undo: format!("rm {}", for_shell(&path)) });
             }
         }
+        all.extend(self.replacements());
         all
+    }
+
+    /// Objects that the user's git sees others in place of. Ours does not.
+    fn replacements(&self) -> Vec<Difference> {
+        let now = self.places.replaced();
+        let differs = |name: &&String| now.get(*name) != self.replaced.get(*name);
+        let names: BTreeSet<&String> = now.keys().chain(self.replaced.keys()).filter(differs).collect();
+        let of = |name: &String| {
+            let (how, undo) = match (self.replaced.get(name), now.contains_key(name)) {
+                (None, _) => ("is new", format!("git replace -d {name}")),
+                (Some(to), true) => ("was changed", format!("git replace -f {name} {to}")),
+                (Some(to), false) => ("is gone", format!("git replace {name} {to}")),
+            };
+            Difference { words: format!("refs/replace/{name} {how}"), undo }
+        };
+        names.into_iter().map(of).collect()
     }
 
     fn compare(&self, kept: &Kept) -> Vec<String> {
@@ -276,7 +282,7 @@ impl Baseline {
 
     /// Git copies what the main checkout's own configuration says into that of a new worktree.
     fn is_inherited(&self, path: &Path) -> bool {
-        let main = self.kept.iter().find(|kept| kept.path == self.common.join("config.worktree"));
+        let main = self.kept.iter().find(|kept| kept.path == self.places.common.join("config.worktree"));
         let Some(copy) = main.and_then(|main| main.copy.as_ref()) else { return false };
         let (Some(before), Some(now)) = (settings(copy), settings(path)) else { return false };
         now.iter().all(|(key, values)| before.get(key) == Some(values))

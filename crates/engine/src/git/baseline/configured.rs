@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::super::filters::{LFS, Refused, apart, programs};
 use super::super::{GitError, Repository, bare_command, bytes, output};
 use super::changes::Watched;
+use super::planted::Places;
 use super::{contains, path_of};
 
 /// Patterns of the user and of the repository that `.gitignore` files do not have; those of the user alone.
@@ -34,6 +35,7 @@ pub(super) struct Configured {
     pub(super) programs: Vec<PathBuf>,
     pub(super) refused: Vec<Refused>,
     pub(super) refused_in_modules: Vec<Refused>,
+    pub(super) places: Places,
     pub(super) watched: Watched,
 }
 
@@ -64,7 +66,8 @@ impl Configured {
         now.attributes = text(Some(&info.join("attributes")));
         now.sort_filters(repository);
         origins.extend([ignore, own, system].into_iter().flatten());
-        now.watched = Watched::of(repository, origins);
+        now.places = Places { common: repository.common.clone(), hooks: now.hooks(repository) };
+        now.watched = Watched::of(repository, origins, &now.places);
         Ok(now)
     }
 
@@ -91,6 +94,12 @@ impl Configured {
         origins.sort();
         origins.dedup();
         Ok(origins)
+    }
+
+    /// The folder of hooks that a setting names, in place of the repository's own.
+    fn hooks(&self, repository: &Repository) -> Option<PathBuf> {
+        const KEY: &str = "core.hookspath";
+        self.all.get(KEY.as_bytes()).and_then(|_| self.user_file(repository, KEY, "hooks"))
     }
 
     /// A file that a setting names, or the one git reads where none does.
@@ -265,7 +274,7 @@ fn system_attributes(repository: &Repository) -> Option<PathBuf> {
 }
 
 /// Git directories of submodules nest only below their own `modules`.
-fn configs_below(modules: &Path, depth: usize) -> Vec<PathBuf> {
+pub(super) fn configs_below(modules: &Path, depth: usize) -> Vec<PathBuf> {
     const DEEPEST: usize = 8;
     let mut found = Vec::new();
     for path in fs::read_dir(modules).into_iter().flatten().flatten().map(|entry| entry.path()) {
