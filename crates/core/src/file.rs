@@ -39,8 +39,8 @@ mod task;
 mod tree;
 mod trust;
 
-use crate::plan::subagents::Subagent;
 use crate::plan::Plan;
+use crate::plan::subagents::Subagent;
 
 pub use amount::{BadDuration, BadSize, parse_duration, parse_size};
 pub use browser::Browser;

@@ -41,9 +41,7 @@ pub enum ListenError {
     InUse { ip: IpAddr, port: u16, by: Option<String> },
     #[error("{address} cannot be listened at: {source}")]
     Unusable { address: SocketAddr, source: io::Error },
-    #[error(
-        "{0} can be reached from other machines, and passwords would go over the network in clear text"
-    )]
+    #[error("{0} can be reached from other machines, and passwords would go over the network in clear text")]
     Open(SocketAddr),
     #[error("{path}: {why}", path = .path.display())]
     Certificate { path: PathBuf, why: String },

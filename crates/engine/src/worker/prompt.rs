@@ -259,7 +259,10 @@ mod tests {
             ("unverified", mend(FailureClass::Unverified, "`cargo test` failed: exit code 101")),
             ("sent_back", mend(FailureClass::SentBack, "src/api.rs:42: use the constant")),
             ("killed", mend(FailureClass::Killed, "it was cut short")),
-            ("set_back", Feedback { round: 0, news: News::SetBack(failure(FailureClass::Conflict, "in f.txt")) }),
+            (
+                "set_back",
+                Feedback { round: 0, news: News::SetBack(failure(FailureClass::Conflict, "in f.txt")) },
+            ),
             ("answered", Feedback { round: 0, news: News::Answered("It may.".into()) }),
             ("cut short", Feedback { round: 0, news: News::CutShort }),
         ];

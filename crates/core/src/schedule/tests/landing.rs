@@ -314,7 +314,8 @@ fn an_epic_that_does_not_fit_goes_back_to_its_last_task() {
     assert_eq!(s.merged("", "b"), "unmerged b, mend b");
     s.wait(0);
     s.left("b");
-    let failed = "unmerged a, failed a (Conflict), skip y (by a), unmerged b, failed b (Conflict), finished (Failed)";
+    let failed =
+        "unmerged a, failed a (Conflict), skip y (by a), unmerged b, failed b (Conflict), finished (Failed)";
     assert_eq!(s.merged("", "b"), failed, "its rounds are used up");
 }
 
@@ -372,6 +373,7 @@ fn a_batch_counts_what_only_lands_with_its_epic_apart() {
     let run = RunId::parse("k3v9wq2t").unwrap();
     let summary = SummaryFile::new(&run, s.scheduler.run(), s.scheduler.graph(), None);
     let results = serde_json::to_value(summary).unwrap()["batch_results"].clone();
-    let counts = [0, 1].map(|number: usize| (results[number]["completed"].clone(), results[number]["open"].clone()));
+    let counts =
+        [0, 1].map(|number: usize| (results[number]["completed"].clone(), results[number]["open"].clone()));
     assert_eq!(counts, [(json!(2), json!([])), (json!(1), json!([]))], "now it has");
 }
