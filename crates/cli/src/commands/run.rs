@@ -70,7 +70,7 @@ use arguments::Resolved;
 pub(crate) use arguments::{machine, typed};
 use audience::Audience;
 use checking::check_agents;
-use concluding::{exit, forget_exit, note_exit};
+use concluding::{exit, forget_exit};
 pub(crate) use concluding::{exit_of, noted_exit};
 use editing::Reading;
 pub(crate) use finding::full_name;
@@ -405,14 +405,10 @@ async fn carry_out(
     audience.leave();
     let exit = issues::finish(closer, &id, exit(run, ledger, signalled.received()));
     let reading = lesson(!gone && signalled.received().is_none(), &id, run);
-    // From here on the run is not ours.
-    drop(concluded);
-    if let Some(amendment) = due.amendment
-        && again::join(&id, store, amendment).await
-    {
+    let joining = due.amendment.map(|amendment| (store, amendment));
+    if again::let_go(concluded, (&id, &state), exit, joining).await {
         return Ok(Carried { exit, again: Some(id) });
     }
-    note_exit(&state, exit);
     super::expertise::read_all(reading).await;
     Ok(Carried::from(exit))
 }

@@ -120,6 +120,7 @@ const READING: &[(&str, &str)] = &[
     ("diff", "a"),
     ("doctor", ""),
     ("events", ""),
+    ("expertise evidence", ""),
     ("expertise list", ""),
     ("expertise stats", ""),
     ("expertise validate", ""),

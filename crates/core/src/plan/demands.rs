@@ -58,6 +58,7 @@ impl Plan {
         for (model, price) in &self.prices {
             found.setting("prices", &BTreeMap::from([(model, price)]), true);
         }
+        found.setting("limits.learn_cost", &self.limits.learn_cost, self.limits.learn_cost.is_some());
         found.0
     }
 }

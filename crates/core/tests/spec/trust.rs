@@ -138,13 +138,17 @@ fn every_key_is_judged() {
 /// What a config needs trust for, a plan of a model's needs a person's leave for: the two lists are one.
 #[test]
 fn whatever_needs_trust_is_a_demand_of_the_plan_that_says_it() {
-    let load = |config: &str| {
-        let text = format!("config: {{ {config} }}\ntasks: [{{ id: a, prompt: x }}]\n");
-        load(&Source::new("tasks.yaml", text.into()).expect("readable text"))
-    };
+    let load_text = |text: &str| load(&Source::new("tasks.yaml", text.into()).expect("readable text"));
+    let load =
+        |config: &str| load_text(&format!("config: {{ {config} }}\ntasks: [{{ id: a, prompt: x }}]\n"));
     assert_eq!(load("model: m").expect("a good file").plan.demands(), BTreeSet::new());
     for (key, value) in NEEDS_TRUST.iter().filter(|(key, _)| *key != "notifications") {
-        match load(&format!("model: m, {key}: {value}")) {
+        let said = match *key {
+            // It stands beside the config.
+            "limits" => load_text(&format!("{key}: {value}\ntasks: [{{ id: a, prompt: x }}]\n")),
+            key => load(&format!("model: m, {key}: {value}")),
+        };
+        match said {
             Ok(loaded) => assert_ne!(loaded.plan.demands(), BTreeSet::new(), "{key}"),
             // The browser and its server are not a task file's to set.
             Err(_) => assert!(["mcp", "auth", "browser"].contains(key), "{key}"),

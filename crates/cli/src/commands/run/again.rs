@@ -1,5 +1,6 @@
 //! A run that goes on after its end: checks of its pull requests failed, and a task that fixes them has joined it.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,9 +10,11 @@ use conductor_core::run::Run;
 use conductor_core::values::ids::RunId;
 use conductor_engine::host::home::Home;
 use conductor_engine::runs::amend::{self, AmendError};
+use conductor_engine::runs::driving::Concluded;
 use conductor_engine::stores::Store;
 
 use super::arguments::Resolved;
+use super::concluding::note_exit;
 use super::pull_request::{Due, Patience, Publisher};
 use super::signals::Received;
 use super::take_up;
@@ -80,8 +83,28 @@ pub(super) async fn look_at_checks(
     looking.await.unwrap_or_default()
 }
 
+/// Lets go of a run that has been driven. Whether it goes on, by what has joined it; else who waits for it finds how it
+/// ended as soon as it is not ours any more.
+pub(super) async fn let_go(
+    concluded: Concluded,
+    (id, state): (&RunId, &Path),
+    exit: Exit,
+    joining: Option<(Arc<dyn Store>, Amendment)>,
+) -> bool {
+    let Some((store, amendment)) = joining else {
+        note_exit(state, exit);
+        return false;
+    };
+    drop(concluded);
+    let goes_on = join(id, store, amendment).await;
+    if !goes_on {
+        note_exit(state, exit);
+    }
+    goes_on
+}
+
 /// Whether the task is in the run now. One that cannot be is told of: what has landed stays.
-pub(super) async fn join(id: &RunId, store: Arc<dyn Store>, amendment: Amendment) -> bool {
+async fn join(id: &RunId, store: Arc<dyn Store>, amendment: Amendment) -> bool {
     let joined = async {
         let home = Home::open()?;
         let mut amending = amend::Amendment::begin(&home, store, id).await?;

@@ -40,7 +40,7 @@ const END: char = '\u{1e}';
 const IDS: [&str; 6] = ["run", "version", "id", "commit", "from", "to"];
 
 /// And figures, which only have to be of the same kind.
-const FIGURES: [&str; 2] = ["pid", "duration"];
+const FIGURES: [&str; 3] = ["pid", "duration", "duration_ms"];
 
 enum Part {
     /// A line that is not run.
