@@ -232,6 +232,7 @@ test("events are told newest first, filtered, and shown whole", async ({ page })
 });
 
 test("a screen that cannot be drawn says so, and the rest of the page stays in use", async ({ page }) => {
+  await world.serve();
   await page.route("**/api/agents", (route) =>
     route.fulfill({ json: { schema: "conductor.agents/1", agents: [null] } }),
   );

@@ -56,15 +56,18 @@ test("the palette goes places and does things, and ? shows the keys", async ({ p
   await page.keyboard.press("Control+k");
   const search = page.getByRole("combobox", { name: "Search or do" });
   await search.fill("costs");
+  await expect(page.getByRole("dialog").getByRole("option").first()).toContainText("Costs");
   await page.keyboard.press("Enter");
   await expect(page).toHaveURL(/\/costs$/);
   await page.keyboard.press("Control+k");
   await search.fill(run);
+  await expect(page.getByRole("dialog").getByRole("option").first()).toContainText(run);
   await page.keyboard.press("Enter");
   await expect(page).toHaveURL(new RegExp(`/runs/${run}$`));
   await expect(page.getByRole("button", { name: "Pause" })).toBeVisible();
   await page.keyboard.press("Control+k");
   await search.fill("pause");
+  await expect(page.getByRole("dialog").getByRole("option").first()).toContainText("Pause");
   await page.keyboard.press("Enter");
   await expect(page.getByRole("button", { name: "Go on" })).toBeVisible();
   await page.keyboard.press("?");

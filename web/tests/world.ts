@@ -193,6 +193,8 @@ export class World {
     await page.goto(url);
     await page.waitForURL((now) => now.pathname === "/");
     if (path !== "/") await page.goto(`${this.url}${path}`);
+    // Keys count from here on.
+    await page.locator("main").waitFor();
   }
 
   /** A server, a project, and a run of these tasks; its name. */
@@ -210,14 +212,30 @@ export class World {
   }
 
   async end(): Promise<void> {
-    for (const run of this.server ? await this.runs().catch(() => []) : []) {
-      if (run.live) await this.api("POST", `/api/runs/${run.run}/stop`, {}).catch(() => {});
+    const live = async () => (this.server ? await this.runs().catch(() => []) : []).filter((run) => run.live);
+    for (const run of await live()) await this.api("POST", `/api/runs/${run.run}/stop`, {}).catch(() => {});
+    // Those that the server has started are no children of ours, and write until they end.
+    for (let looks = 0; looks < 200 && (await live()).length > 0; looks++) {
+      await new Promise((next) => setTimeout(next, 50));
     }
     for (const child of this.children) if (child.exitCode === null) child.kill("SIGTERM");
     await Promise.all(
       this.children.map((child) => child.exitCode !== null || new Promise((gone) => child.once("exit", gone))),
     );
     await this.kill();
-    rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
+    await this.remove();
+  }
+
+  /** What was thrown away is deleted by a process of its own, beside us. */
+  private async remove(): Promise<void> {
+    for (let tries = 0; ; tries++) {
+      try {
+        rmSync(this.folder, { recursive: true, force: true });
+        return;
+      } catch (error) {
+        if (tries === 50) throw error;
+        await new Promise((next) => setTimeout(next, 100));
+      }
+    }
   }
 }
