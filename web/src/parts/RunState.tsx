@@ -20,7 +20,7 @@ export function RunState({ state, filled, needs = 0 }: { state: string; filled?:
     <State
       state={runStateName(state)}
       word={runWords.states[state] ?? state}
-      phase={needs > 0 ? `${needs} ${words.states.needs}` : null}
+      phase={needs > 0 ? words.inbox.needYou(needs) : null}
       filled={filled}
     />
   );

@@ -6,7 +6,7 @@ export const expertise = {
   about: "What earlier tasks of this project taught. Agents are given what fits their task.",
   empty: "Nothing was learned here yet",
   emptyHelp:
-    "Runs teach by themselves: a check that failed and then passed, files that change together. Or say it yourself:",
+    "Runs teach by themselves: a check that failed and then passed, files that change together. Or add something yourself.",
   show: "Show",
   given: "given",
   all: "all",

@@ -25,7 +25,7 @@ interface Props {
 }
 
 export const COLUMNS =
-  "20px minmax(120px, 150px) minmax(130px, 1.2fr) minmax(140px, 1.3fr) minmax(64px, 0.6fr) minmax(48px, 0.5fr) 84px 60px minmax(112px, 0.8fr) 134px 64px";
+  "20px minmax(130px, 160px) minmax(130px, 1.2fr) minmax(140px, 1.3fr) minmax(64px, 0.6fr) minmax(48px, 0.5fr) 84px 60px minmax(112px, 0.8fr) 134px 64px";
 
 /** What it cost, of its cap; nothing told is unknown. */
 export function spendOf(run: Listed): string {
