@@ -218,10 +218,7 @@ export class World {
     for (let looks = 0; looks < 200 && (await live()).length > 0; looks++) {
       await new Promise((next) => setTimeout(next, 50));
     }
-    for (const child of this.children) if (child.exitCode === null) child.kill("SIGTERM");
-    await Promise.all(
-      this.children.map((child) => child.exitCode !== null || new Promise((gone) => child.once("exit", gone))),
-    );
+    await Promise.all(this.children.map((child) => ended(child)));
     await this.kill();
     await this.remove();
   }
@@ -238,4 +235,14 @@ export class World {
       }
     }
   }
+}
+
+/** Asked to end, and made to after a while. One that a signal has ended has no exit code. */
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = new Promise((next) => child.once("exit", next));
+  child.kill("SIGTERM");
+  const patience = setTimeout(() => child.kill("SIGKILL"), 20_000);
+  await gone;
+  clearTimeout(patience);
 }
