@@ -21,6 +21,7 @@ mod settings;
 mod templates;
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -37,6 +38,9 @@ fn main() -> ExitCode {
 fn command() -> Exit {
     let started = Instant::now();
     let words: Vec<OsString> = std::env::args_os().collect();
+    if commands::shim::is_meant(&words) {
+        return commands::shim::run(Path::new(&words[2]));
+    }
     if completed(&words) {
         return Exit::Done;
     }

@@ -30,6 +30,7 @@ pub mod quality;
 mod questions;
 mod race;
 mod ready;
+mod reattaching;
 mod recovering;
 pub mod recovery;
 mod release;
@@ -57,10 +58,11 @@ use crate::values::units::{Millis, Now, Tick};
 
 pub use agent_choice::{before, circumstances};
 pub use amending::objection;
-pub use exchange::{Action, Decision, Input, LeftUsage, ResumeState, StartFrom};
+pub use exchange::{Action, Attached, Decision, Input, LeftUsage, ResumeState, StartFrom};
 pub use landing::{Car, LeftBehind, Side, Stacked};
 pub use leases::LEASE;
 pub use left::is_called_off;
+pub use reattaching::can_be_reattached;
 pub use requests::{Refusal, Request};
 pub use snapshot::{AtWork, Counts, Phase, Snapshot, Waiting, Words};
 pub use stacks::Unlanded;
@@ -108,7 +110,7 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// Takes a run up, new or replayed. Whatever ran when it was left counts as interrupted.
+    /// Takes a run up, new or replayed. Whatever ran when it was left counts as interrupted, but for what is attached again.
     pub fn start(run: Run, options: Options, now: Now) -> Result<(Scheduler, Decision), GraphError> {
         Scheduler::take_up(run, options, now, ResumeState::default())
     }
@@ -131,7 +133,8 @@ impl Scheduler {
         scheduler.rebuild(now);
         scheduler.board_leftovers(now);
         scheduler.count_leftovers(now, resume_state.used);
-        scheduler.interrupt_leftovers(now, resume_state.left);
+        scheduler.reattach(now, &resume_state.attached);
+        scheduler.interrupt_leftovers(now, &resume_state.attached, resume_state.left);
         scheduler.arm_run_deadline(now);
         scheduler.pause_for_escalation(now);
         let decision = scheduler.conclude(now);
@@ -343,7 +346,11 @@ impl Scheduler {
     fn arm_timeout(&mut self, now: Now, place: usize) {
         let is_accepted = self.accepted.contains(&(place as Node));
         if let Some(timeout) = self.timeouts.get(place).copied().flatten().filter(|_| !is_accepted) {
-            self.arm_until(place, now.tick + timeout, timeout);
+            let worked = match &self.run.progress(place).state {
+                TaskState::Running(running) => running.worked,
+                _ => Millis(0),
+            };
+            self.arm_until(place, now.tick + Millis(timeout.0.saturating_sub(worked.0)), timeout);
         }
     }
 
@@ -369,9 +376,17 @@ impl Scheduler {
         self.act(Action::Finish);
     }
 
-    fn interrupt_leftovers(&mut self, now: Now, mut left: BTreeMap<TaskId, Change>) {
+    fn interrupt_leftovers(
+        &mut self,
+        now: Now,
+        attached: &BTreeMap<TaskId, Attached>,
+        mut left: BTreeMap<TaskId, Change>,
+    ) {
         for place in self.running() {
             let (task, progress) = self.run.task(place);
+            if self.is_attached(place, attached) {
+                continue;
+            }
             if let TaskState::Running(Running { attempt, .. }) = progress.state {
                 let task = task.id.clone();
                 let change = left.remove(&task).map(Box::new);

@@ -142,6 +142,7 @@ impl Driven {
             conflict_monitor: None,
             examiner: None,
             reaper: None,
+            shim: None,
             workers: Some(Box::new(move |link| {
                 let remote = Remote::new(link, plan);
                 *giving.lock().unwrap() = Some(remote.clone());

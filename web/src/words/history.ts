@@ -46,6 +46,7 @@ export const historyWords = {
   stop: "It is being stopped",
   leased: "A worker in another process has taken it",
   lost: "That worker is gone",
+  reattached: "Its agent went on without the coordinator; a new one takes hold of it",
   session: "A conversation began",
   process: (pid: number) => `Process ${pid} started`,
   usage: "Usage was reported",

@@ -87,6 +87,7 @@ const SAID: Record<string, (event: RunEvent) => string> = {
   process_started: (event) => `process ${part(event.process)?.pid} starts`,
   attempt_leased: (event) => `worker ${event.worker} takes attempt ${event.attempt}`,
   lease_lost: (event) => `worker ${event.worker} is lost`,
+  attempt_reattached: () => "its agent has gone on without the coordinator; a new one takes hold of it",
   session_started: () => "a conversation begins",
   usage_reported: usage,
   stop_requested: (event) => `is to stop: ${plain(event.why)}`,

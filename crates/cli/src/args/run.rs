@@ -143,6 +143,11 @@ pub(crate) struct Run {
           hide_env_values = true)]
     pub(crate) outage_patience: Option<Millis>,
 
+    /// Let agents go on this long when this program is gone, for the run to be resumed  [default: 1m]
+    #[arg(long, value_name = "TIME", value_parser = duration, env = "CONDUCTOR_ORPHAN_GRACE",
+          hide_env_values = true)]
+    pub(crate) orphan_grace: Option<Millis>,
+
     /// Watch the task file: add new tasks to the run, and update tasks that have not started
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) watch: bool,

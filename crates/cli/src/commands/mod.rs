@@ -39,6 +39,7 @@ pub(crate) mod runs;
 pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod setup;
+pub(crate) mod shim;
 pub(crate) mod status;
 pub(crate) mod steer;
 pub(crate) mod task;

@@ -77,6 +77,12 @@ impl Lines {
             Event::LeaseLost { task, worker, .. } => {
                 Some(self.aside(YELLOW, "lost", task, &format!("  its worker {worker} is gone or silent")))
             }
+            Event::AttemptReattached { task, worked, .. } => Some(self.aside(
+                DIM,
+                "again",
+                task,
+                &format!("  its agent has gone on; at work for {worked}"),
+            )),
             Event::WorkSetAside { task, why, .. } => {
                 let words = match why {
                     SetAside::Changed { task } => {

@@ -21,7 +21,7 @@ pub(crate) const LOG: &str = "CONDUCTOR_LOG";
 pub(crate) const LOG_FORMAT: &str = "CONDUCTOR_LOG_FORMAT";
 
 /// What is set where an option of `run` can set it too.
-pub(crate) const OF_OPTIONS: [(&str, &str); 15] = [
+pub(crate) const OF_OPTIONS: [(&str, &str); 16] = [
     ("parallel", "CONDUCTOR_PARALLEL"),
     ("strategy", "CONDUCTOR_STRATEGY"),
     ("isolation", "CONDUCTOR_ISOLATION"),
@@ -37,6 +37,7 @@ pub(crate) const OF_OPTIONS: [(&str, &str); 15] = [
     ("limits.max_time", "CONDUCTOR_MAX_TIME"),
     ("limits.max_attempts", "CONDUCTOR_MAX_ATTEMPTS"),
     ("limits.outage_patience", "CONDUCTOR_OUTAGE_PATIENCE"),
+    ("limits.orphan_grace", "CONDUCTOR_ORPHAN_GRACE"),
 ];
 
 /// Names from before, which still work where the new one is not set.
@@ -109,7 +110,7 @@ const OTHERS: [&str; 24] = [
     "CONDUCTOR_TOOLS_URL",
     "CONDUCTOR_TOOLS_TOKEN",
     "CONDUCTOR_FILTER_TIMEOUT",
-    "CONDUCTOR_ORPHAN_GRACE",
+    "CONDUCTOR_SHIM",
     "CONDUCTOR_CLOUD_POLL",
     "CONDUCTOR_FORGE_POLL",
     "CONDUCTOR_AGENTS_CACHE",

@@ -67,6 +67,7 @@ mod notifications;
 mod odd_repositories;
 mod orchestrate;
 mod orphans;
+mod outliving;
 mod plan;
 mod plugins;
 mod privacy;

@@ -1,4 +1,4 @@
-//! What a killed coordinator leaves: agents that cannot work without it, and what they have spent.
+//! What a killed coordinator leaves where its agents are not gone on with: nothing goes on, and what was spent counts.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::backends::{Bench, prompt};
 use crate::harness::{Live, World, carries, children, is_alive, leftovers, wait_for};
+use crate::outliving::{kill_shims, shims};
 use crate::repository::command;
 
 /// Far below the minute that commands get. The promise is a second, of which a loaded machine may make several.
@@ -39,6 +40,14 @@ fn kill(live: Live) -> Instant {
     Instant::now()
 }
 
+/// With the processes that hold its agents: nothing can go on with those.
+fn kill_with_shims(world: &World, live: Live) -> Instant {
+    live.signal(Signal::KILL);
+    kill_shims(world);
+    drop(live);
+    Instant::now()
+}
+
 /// Processes of one task, by number.
 fn of_task(run: &str, task: &str) -> Vec<u32> {
     let mark = format!("CONDUCTOR_TASK={task}");
@@ -47,7 +56,7 @@ fn of_task(run: &str, task: &str) -> Vec<u32> {
 }
 
 #[test]
-fn agents_that_held_the_pipe_of_a_killed_coordinator_are_ended_at_once_and_commands_get_their_grace() {
+fn agents_whose_shims_are_killed_are_ended_at_once_and_commands_get_their_grace() {
     let world = conversation(
         "
 config: { agent: talker }
@@ -60,21 +69,27 @@ tasks: [{ id: agent, prompt: 'work' }, { id: command, run: 'echo up > command; e
     ["command", "child", "asked"].iter().for_each(|file| world.wait_for_file(file));
     wait_for("both to be noted", || (world.logged("process_started").len() == 2).then_some(()));
     let run = world.run_id();
-    assert!(of_task(&run, "agent").len() > 1);
-    let died = kill(live);
+    assert!(of_task(&run, "agent").len() > 2);
+    kill(live);
+    let before = world.read("asked").len();
+    wait_for("the agent to go on", || (world.read("asked").len() > before + 100).then_some(()));
+    assert_eq!(shims(&world).len(), 1);
+    let died = Instant::now();
+    kill_shims(&world);
     wait_for("the agent to go", || of_task(&run, "agent").is_empty().then_some(()));
     let took = died.elapsed();
-    eprintln!("the agent was ended {} ms after its coordinator", took.as_millis());
+    eprintln!("the agent was ended {} ms after its shim", took.as_millis());
     assert!(took < BOUND, "{took:?}");
     assert_eq!(of_task(&run, "command").len(), 1, "a command needs no coordinator to go on");
 }
 
 #[test]
-fn an_agent_is_ended_with_a_coordinator_that_dies_before_it_is_noted() {
-    let world = conversation(
+fn an_agent_is_ended_after_its_grace_where_the_coordinator_dies_before_it_is_noted() {
+    let mut world = conversation(
         "{ config: { agent: talker }, tasks: [{ id: agent, prompt: 'work' }] }",
         "echo up > up; while :; do sleep 0.02; done",
     );
+    world.set("CONDUCTOR_ORPHAN_GRACE", "500ms");
     let live = world.start(&["run", "tasks.yaml"]);
     world.wait_for_file("up");
     let run = world.run_id();
@@ -83,9 +98,10 @@ fn an_agent_is_ended_with_a_coordinator_that_dies_before_it_is_noted() {
 }
 
 #[test]
-fn three_claudes_ask_nothing_more_once_their_coordinator_is_killed() {
+fn three_claudes_ask_nothing_more_once_no_coordinator_has_come_in_time() {
     let tasks: String = ["one", "two", "three"].map(|name| prompt(name, "")).concat();
-    let Some(bench) = Bench::new(Agent::Claude, "", &tasks) else { return };
+    let Some(mut bench) = Bench::new(Agent::Claude, "", &tasks) else { return };
+    bench.world.set("CONDUCTOR_ORPHAN_GRACE", "500ms");
     for name in ["one", "two", "three"] {
         let script = (0..200).fold(Script::new(), |script, turn| script.run(format!("echo {turn}")));
         bench.script(name, script.finish("Done."));
@@ -96,7 +112,10 @@ fn three_claudes_ask_nothing_more_once_their_coordinator_is_killed() {
     let died = kill(live);
     wait_for("the agents to go", || leftovers(&run).is_empty().then_some(()));
     let took = died.elapsed();
-    eprintln!("three claudes were ended {} ms after their coordinator", took.as_millis());
+    eprintln!(
+        "three claudes were ended {} ms after their coordinator, with a grace of 500 ms",
+        took.as_millis()
+    );
     assert!(took < BOUND, "{took:?}");
 }
 
@@ -120,7 +139,7 @@ fn spend_unheard(world: &World, live: Live) {
     live.signal(Signal::STOP);
     world.write("go", "");
     world.wait_for_file("spent");
-    kill(live);
+    kill_with_shims(world, live);
 }
 
 fn handed_out(world: &World) -> u64 {
@@ -215,7 +234,7 @@ fn what_three_claudes_spent_unheard_is_what_their_provider_handed_out() {
         });
         streams.into_iter().all(|stream| stream.contains("control_request")).then_some(())
     });
-    kill(live);
+    kill_with_shims(&bench.world, live);
     names.iter().for_each(|name| {
         bench.script(name, Script::new().run(format!("echo {name} > {name}.txt")).finish("Done."))
     });
@@ -378,14 +397,14 @@ fn a_daemon_that_wiped_its_mark_is_ended_when_its_run_is_taken_up() {
 }
 
 #[test]
-fn a_daemon_of_an_agent_goes_with_it_when_the_coordinator_is_killed() {
+fn a_daemon_of_an_agent_goes_with_it_when_its_shim_and_the_coordinator_are_killed() {
     let script = format!("{WIPES}; while :; do sleep 0.1; done").replace("AGENT", &crate::harness::agent());
     let world =
         conversation("{ config: { agent: talker }, tasks: [{ id: agent, prompt: 'work' }] }", &script);
     let live = world.start(&["run", "tasks.yaml"]);
     let daemon = daemon(&world);
     wait_until_seen(&world, daemon);
-    let died = kill(live);
+    let died = kill_with_shims(&world, live);
     wait_for("the daemon to go", || (!is_alive(daemon)).then_some(()));
     assert!(died.elapsed() < BOUND, "{:?}", died.elapsed());
 }

@@ -275,7 +275,9 @@ fn epic(epic: &Epic) -> Value {
 
 fn limits(limits: &Limits) -> Map<String, Value> {
     let Limits { max_cost, max_tokens, max_time, max_attempts, on_budget, outage_patience, .. } = limits;
-    let Limits { follow_ups, follow_ups_unasked, hold_out, learn_cost, agents, resources, .. } = limits;
+    let Limits {
+        orphan_grace, follow_ups, follow_ups_unasked, hold_out, learn_cost, agents, resources, ..
+    } = limits;
     let mut keys = Keys::default();
     keys.some("max_cost", &max_cost.map(|cost| cost.dollars()));
     keys.some("max_tokens", max_tokens);
@@ -285,6 +287,7 @@ fn limits(limits: &Limits) -> Map<String, Value> {
         keys.put("on_budget", on_budget);
     }
     keys.time("outage_patience", *outage_patience);
+    keys.time("orphan_grace", *orphan_grace);
     if *follow_ups > 0 {
         keys.put("follow_ups", follow_ups);
     }

@@ -671,6 +671,11 @@ pub(super) const LIMITS: Table = &[&[
         "How long tasks wait for a provider that fails or refuses everything before they fail; an hour unless it is said.",
     ),
     key(
+        "orphan_grace",
+        Shape::Duration,
+        "How long agents go on when the program that runs them is gone, for it to be started again; a minute unless it is said.",
+    ),
+    key(
         "follow_ups",
         Shape::Count(0, Some(MAX_FOLLOW_UPS)),
         "Tasks that agents may add to the run while they work; none unless it is said.",

@@ -85,7 +85,7 @@ fn length(run: &Run, pace: &Pace, place: usize, now: Tick) -> Option<Millis> {
     }
     let whole = task.estimated().or_else(|| pace.usual(task))?;
     Some(match &progress.state {
-        TaskState::Running(running) => Millis(whole.0.saturating_sub((now - running.since).0)),
+        TaskState::Running(running) => Millis(whole.0.saturating_sub(running.length(now).0)),
         _ => whole,
     })
 }

@@ -133,6 +133,14 @@ pub enum Event {
         attempt: Attempt,
         worker: WorkerId,
     },
+    /// A coordinator that came later has taken hold of it: its agent had gone on meanwhile, or had come to its end.
+    AttemptReattached {
+        task: TaskId,
+        attempt: Attempt,
+        /// How long it had been at work by then.
+        #[serde(default)]
+        worked: Millis,
+    },
     /// A conversation began, by which the work can be gone on with later.
     SessionStarted {
         task: TaskId,

@@ -42,7 +42,10 @@ pub enum TaskState {
 pub struct Running {
     pub attempt: Attempt,
     pub executor: u32,
+    /// When it was started, or when this coordinator took hold of it.
     pub since: Tick,
+    /// How long it had been at work before that.
+    pub worked: Millis,
     pub process: Option<Process>,
     /// Who carries it out, where that is not the coordinator's own process.
     pub worker: Option<WorkerId>,
@@ -53,6 +56,13 @@ pub struct Running {
     pub ended: bool,
     /// What is being merged after a good end, and whether the branch may have been moved for it already.
     pub landing: Option<Box<Landing>>,
+}
+
+impl Running {
+    /// How long it has been at work, whichever coordinators have watched it.
+    pub fn length(&self, now: Tick) -> Millis {
+        self.worked + (now - self.since)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

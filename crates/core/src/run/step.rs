@@ -3,6 +3,7 @@
 use super::{Intent, Landing, Progress, Running, TaskState};
 use crate::run::event::{Event, Outcome, Record, ReviewVerdict};
 use crate::values::ids::TaskId;
+use crate::values::units::Millis;
 
 /// The task an event is about, and the event's name.
 pub(crate) fn subject(event: &Event) -> Option<(&TaskId, &'static str)> {
@@ -11,6 +12,7 @@ pub(crate) fn subject(event: &Event) -> Option<(&TaskId, &'static str)> {
         Event::ProcessStarted { task, .. } => (task, "process_started"),
         Event::AttemptLeased { task, .. } => (task, "attempt_leased"),
         Event::LeaseLost { task, .. } => (task, "lease_lost"),
+        Event::AttemptReattached { task, .. } => (task, "attempt_reattached"),
         Event::SessionStarted { task, .. } => (task, "session_started"),
         Event::UsageReported { task, .. } => (task, "usage_reported"),
         Event::StopRequested { task, .. } => (task, "stop_requested"),
@@ -51,6 +53,7 @@ pub(super) fn step(progress: &Progress, event: &Event, record: &Record) -> Optio
                 attempt: *attempt,
                 executor: *executor,
                 since: record.tick,
+                worked: Millis(0),
                 process: None,
                 worker: None,
                 lost: false,
@@ -131,6 +134,9 @@ fn step_running(running: &Running, event: &Event, record: &Record) -> Option<Tas
             if *attempt == running.attempt && running.worker.as_ref() == Some(worker) && !running.lost =>
         {
             next.lost = true;
+        }
+        Event::AttemptReattached { attempt, worked, .. } if *attempt == running.attempt => {
+            (next.since, next.worked) = (record.tick, *worked);
         }
         Event::UsageReported { attempt, .. }
         | Event::SessionStarted { attempt, .. }

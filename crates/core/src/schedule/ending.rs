@@ -16,7 +16,7 @@ impl Scheduler {
         (change, phases): (Option<Box<Change>>, Option<Phases>),
     ) {
         let Some((place, running)) = self.current(task, attempt) else { return };
-        let (executor, elapsed) = (running.executor, now.tick - running.since);
+        let (executor, elapsed) = (running.executor, running.length(now.tick));
         let fits = running.process.is_some() || !self.has_stack(place) || !outcome.is_conflict();
         let outcome = if fits { outcome } else { Outcome::Interrupted };
         let lost = running.lost;

@@ -12,7 +12,7 @@ use crate::run::event::{
     StopReason, Usage,
 };
 use crate::values::ids::{Attempt, TaskId, WorkerId};
-use crate::values::units::Timestamp;
+use crate::values::units::{Millis, Timestamp};
 
 /// Everything that can happen to a run from outside.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -166,6 +166,8 @@ pub enum Action {
         choice: Option<Box<AgentChoice>>,
         start_from: Option<Box<StartFrom>>,
     },
+    /// Go on with an attempt whose agent has outlived its coordinator; its `AttemptEnded` is awaited as ever.
+    Reattach { task: TaskId, attempt: Attempt },
     /// Ask it to end, then make it; its `AttemptEnded` is still awaited.
     Stop { task: TaskId, attempt: Attempt, why: StopReason },
     /// Its worker is lost: refuse what that still reports of it, end what is left of it and save its work, as far as that
@@ -232,6 +234,16 @@ pub struct ResumeState {
     pub left: BTreeMap<TaskId, Change>,
     /// What those had used beyond what is recorded.
     pub used: Vec<LeftUsage>,
+    /// Attempts that can be gone on with where they are.
+    pub attached: BTreeMap<TaskId, Attached>,
+}
+
+/// An attempt whose agent has outlived its coordinator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attached {
+    pub attempt: Attempt,
+    /// How long it has been at work.
+    pub worked: Millis,
 }
 
 /// What an attempt of a dead coordinator has used beyond what is recorded of it.

@@ -256,7 +256,7 @@ fn at_work(run: &Run, place: usize, running: &Running, now: Option<Now>) -> AtWo
         epic: task.epic.clone(),
         attempt: running.attempt,
         phase,
-        since: now.map(|now| now.tick - running.since),
+        since: now.map(|now| running.length(now.tick)),
         agent: choice.map(|choice| choice.agent.clone()),
         model: model.filter(|_| choice.is_some()),
         pid: running.process.filter(|_| !running.ended).map(|process| process.pid),

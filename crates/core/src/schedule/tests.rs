@@ -14,6 +14,7 @@ mod properties;
 mod questions;
 mod race;
 mod ready;
+mod reattaching;
 mod recovering;
 mod reviews;
 mod stacks;
@@ -193,6 +194,7 @@ fn tell(event: &Event) -> Option<String> {
         Event::StopRequested { task, why, .. } => write!(word, "stop {task} ({why:?})"),
         Event::AttemptLeased { task, worker, .. } => write!(word, "leased {task} to {worker}"),
         Event::LeaseLost { task, .. } => write!(word, "lost {task}"),
+        Event::AttemptReattached { task, .. } => write!(word, "again {task}"),
         Event::AttemptEnded { task, outcome: Outcome::Interrupted, .. } => write!(word, "interrupted {task}"),
         Event::MergeIntended { task, .. } => write!(word, "merging {task}"),
         Event::MergeFailed { task, .. } => write!(word, "unmerged {task}"),

@@ -128,6 +128,7 @@ limits:
   max_time: 4h
   max_attempts: 50
   outage_patience: 45m
+  orphan_grace: 5m
   follow_ups: 7
   hold_out: 20
   learn_cost: 0.25
@@ -371,6 +372,7 @@ fn the_other_sections() {
         max_time: Some(Millis::from_secs(4 * 3600)),
         max_attempts: Some(50),
         outage_patience: Some(Millis::from_secs(45 * 60)),
+        orphan_grace: Some(Millis::from_secs(5 * 60)),
         follow_ups: 7,
         follow_ups_unasked: true,
         hold_out: Some(20),

@@ -122,7 +122,7 @@ fn single_values_that_do_not_fit() {
 fn far_off_keys_list_what_there_is() {
     check(
         "tasks: [{ id: a, run: x }]\nlimits: { dollars: 3 }\n",
-        "2:11 unknown-key limits has no key 'dollars' (limits may have max_cost, on_budget, max_tokens, max_time, max_attempts, hold_out, learn_cost, outage_patience, follow_ups, approve_follow_ups, agents, groups, resources)",
+        "2:11 unknown-key limits has no key 'dollars' (limits may have max_cost, on_budget, max_tokens, max_time, max_attempts, hold_out, learn_cost, outage_patience, orphan_grace, follow_ups, approve_follow_ups, agents, groups, resources)",
     );
 }
 

@@ -37,7 +37,7 @@ use conductor_core::plan::models::{self, Tier};
 use conductor_core::plan::{Command, Plan, Task, Work};
 use conductor_core::schedule::review;
 use conductor_core::values::ids::TaskId;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::git::workspaces::Workspace;
@@ -139,7 +139,7 @@ impl Brief<'_> {
 }
 
 /// A conversation with an agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Session {
     /// Chosen by us, so that it is known before anything can be lost; from its first word on, what the agent calls it.
     pub id: String,

@@ -1,5 +1,6 @@
 //! What an agent wants to do and only a person can allow: what it was answered before, and what it asks now.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use conductor_core::run::event::ASK_HUMAN;
@@ -27,6 +28,8 @@ pub struct Questions {
     answered: Arc<[(Question, Answer)]>,
     open: Arc<Mutex<Option<Question>>>,
     guard: Guard,
+    /// What comes now was answered before: nothing has to be done ahead of it.
+    is_past: Arc<AtomicBool>,
 }
 
 impl Questions {
@@ -44,7 +47,18 @@ impl Questions {
 
     /// Before an agent does what is allowed; why it may not after all.
     pub(super) fn before(&self, tool: &str, what: &str) -> Option<String> {
-        self.guard.0.as_ref().and_then(|before| before(tool, what))
+        let guard = self.guard.0.as_ref().filter(|_| !self.is_past.load(Ordering::Relaxed));
+        guard.and_then(|before| before(tool, what))
+    }
+
+    /// Whether what comes now was answered before.
+    pub(crate) fn are_past(&self, so: bool) {
+        self.is_past.store(so, Ordering::Relaxed);
+    }
+
+    /// Puts a question again that another coordinator has heard.
+    pub(crate) fn put_again(&self, question: Question) {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(question);
     }
 
     /// The question it has to stop for, if it has put one.

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use conductor_core::plan::subagents::front_matter;
+use serde::{Deserialize, Serialize};
 
 use crate::agents::subagents::text;
 
 /// What a skill had to say before the work.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Applied {
     pub name: String,
     pub words: String,

@@ -1,5 +1,7 @@
 //! How an agent reaches the tools that a run serves to it.
 
+use serde::{Deserialize, Serialize};
+
 /// What agents call the server by.
 pub(crate) const NAME: &str = "conductor";
 
@@ -10,7 +12,7 @@ pub(crate) const TOKEN: &str = "CONDUCTOR_TOOLS_TOKEN";
 pub(crate) const URL: &str = "CONDUCTOR_TOOLS_URL";
 
 /// The address and token of one attempt.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ToolAccess {
     pub(crate) url: String,
     pub(crate) token: String,

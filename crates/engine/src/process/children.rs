@@ -26,9 +26,18 @@ struct Children {
     group: Mutex<Weak<Entered>>,
 }
 
-/// Main processes that are waited for: never stragglers. Those of attempts with their mark, and whether they are
-/// spoken to.
-type Known = HashMap<u32, Option<(Mark, bool)>>;
+/// Main processes that are waited for: never stragglers. Those of attempts with what is known of them.
+type Known = HashMap<u32, Option<OfAttempt>>;
+
+/// The main process of an attempt.
+#[derive(Debug, Clone)]
+pub(super) struct OfAttempt {
+    pub(super) mark: Mark,
+    /// It is spoken to.
+    pub(super) converses: bool,
+    /// It is a shim of this name, and the attempt is what it holds.
+    pub(super) shim: Option<String>,
+}
 
 static CHILDREN: LazyLock<Children> = LazyLock::new(Children::default);
 
@@ -69,8 +78,8 @@ pub(super) fn remember(process: u32) {
     known().insert(process, None);
 }
 
-pub(super) fn remember_attempt(process: u32, mark: Mark, converses: bool) {
-    known().insert(process, Some((mark, converses)));
+pub(super) fn remember_attempt(process: u32, of: OfAttempt) {
+    known().insert(process, Some(of));
 }
 
 pub(super) fn forget(process: u32) {
@@ -95,14 +104,14 @@ pub fn under_way() -> usize {
 }
 
 /// The main processes of attempts at work, of all runs.
-pub(super) fn attempts() -> HashMap<u32, (Mark, bool)> {
+pub(super) fn attempts() -> HashMap<u32, OfAttempt> {
     known().iter().filter_map(|(process, of)| Some((*process, of.clone()?))).collect()
 }
 
 /// Those of one run.
-pub(super) fn attempts_of(run: &RunId) -> HashMap<u32, (Mark, bool)> {
+pub(super) fn attempts_of(run: &RunId) -> HashMap<u32, OfAttempt> {
     let mut all = attempts();
-    all.retain(|_, (mark, _)| mark.run == *run);
+    all.retain(|_, of| of.mark.run == *run);
     all
 }
 

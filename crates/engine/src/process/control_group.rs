@@ -93,6 +93,17 @@ impl Entered {
     }
 }
 
+/// A shim goes on when its coordinator is gone, and leaves the group that it was born into.
+pub(super) fn leave_group_of(run: &RunId) {
+    let Some(group) = current() else { return };
+    let prefix = format!("conductor-{run}-");
+    let is_of_run =
+        group.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(&prefix));
+    if let Some(around) = group.parent().filter(|_| is_of_run) {
+        let _ = move_in(around, std::process::id());
+    }
+}
+
 /// Groups of coordinators that are dead.
 pub(super) struct LeftGroups {
     groups: Vec<Noted>,

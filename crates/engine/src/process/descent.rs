@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 use conductor_core::values::ids::RunId;
 use serde::{Deserialize, Serialize};
 
-use super::children;
-use super::tree::{self, Mark, Stat};
+use super::children::{self, OfAttempt};
+use super::tree::{self, Stat};
 
 /// In a run's folder: what was seen without a mark.
 const FILE: &str = "descent.jsonl";
@@ -43,8 +43,7 @@ struct Seen {
 
 #[derive(Debug, Clone)]
 struct Origin {
-    mark: Mark,
-    converses: bool,
+    from: OfAttempt,
     written: bool,
 }
 
@@ -57,6 +56,15 @@ struct Entry {
     /// It came from an agent that is spoken to.
     #[serde(rename = "talks")]
     converses: bool,
+    /// The shim that holds that agent: as long as it lives, it sees to what the agent has started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shim: Option<String>,
+}
+
+impl Entry {
+    fn is_held(&self) -> bool {
+        self.shim.as_deref().is_some_and(tree::lives)
+    }
 }
 
 impl Descent {
@@ -97,9 +105,9 @@ impl Descent {
             }
             let name = (pid, stat.start_time);
             if !seen.processes.contains_key(&name)
-                && let Some((mark, converses)) = origin(pid, &table, &roots, &seen.processes)
+                && let Some(from) = origin(pid, &table, &roots, &seen.processes)
             {
-                seen.processes.insert(name, Origin { mark, converses, written: false });
+                seen.processes.insert(name, Origin { from, written: false });
             }
             let Seen { file, processes } = &mut *seen;
             // One that was marked when it was seen first may have wiped that since.
@@ -108,7 +116,7 @@ impl Descent {
                 && tree::is_unmarked(pid)
             {
                 // What cannot be written now is tried again at the next look.
-                origin.written = write(file, pid, stat.start_time, origin.converses).is_ok();
+                origin.written = write(file, pid, stat.start_time, &origin.from).is_ok();
             }
         }
     }
@@ -116,9 +124,9 @@ impl Descent {
     /// Whether an unmarked orphan of ours came from an attempt that is over, of this run or of another of this process.
     pub(super) fn is_of_the_past(&self, process: u32, start_time: u64) -> bool {
         let at_work = children::attempts();
-        let from = self.seen().processes.get(&(process, start_time)).map(|from| from.mark.clone());
+        let from = self.seen().processes.get(&(process, start_time)).map(|origin| origin.from.mark.clone());
         match from {
-            Some(mark) => !at_work.values().any(|(current, _)| *current == mark),
+            Some(mark) => !at_work.values().any(|current| current.mark == mark),
             // Of two that began in the same tick of the clock, the later one has the higher number.
             None => at_work.keys().all(|&main| {
                 tree::start_time(main).is_none_or(|began| (began, main) > (start_time, process))
@@ -135,16 +143,15 @@ impl Descent {
 fn origin(
     process: u32,
     table: &HashMap<u32, Stat>,
-    roots: &HashMap<u32, (Mark, bool)>,
+    roots: &HashMap<u32, OfAttempt>,
     known: &HashMap<(u32, u64), Origin>,
-) -> Option<(Mark, bool)> {
+) -> Option<OfAttempt> {
     let mut current = process;
     // No chain of parents is longer than there are processes, whatever changed while we looked.
     for _ in 0..table.len() {
         let stat = table.get(&current)?;
         let found = roots.get(&current).cloned();
-        let recorded =
-            || known.get(&(current, stat.start_time)).map(|from| (from.mark.clone(), from.converses));
+        let recorded = || known.get(&(current, stat.start_time)).map(|origin| origin.from.clone());
         if let Some(found) = found.or_else(recorded) {
             return Some(found);
         }
@@ -153,8 +160,9 @@ fn origin(
     None
 }
 
-fn write(file: &Path, pid: u32, start_time: u64, converses: bool) -> std::io::Result<()> {
-    let mut line = serde_json::to_vec(&Entry { pid, start_time, boot: boot(), converses })?;
+fn write(file: &Path, pid: u32, start_time: u64, from: &OfAttempt) -> std::io::Result<()> {
+    let OfAttempt { converses, shim, .. } = from.clone();
+    let mut line = serde_json::to_vec(&Entry { pid, start_time, boot: boot(), converses, shim })?;
     line.push(b'\n');
     File::options().create(true).append(true).open(file)?.write_all(&line)
 }
@@ -169,12 +177,17 @@ impl Recorded {
         Recorded { file: folder.join(FILE) }
     }
 
-    /// Those that are alive, and all below them.
-    fn alive(&self, only_talking: bool) -> HashSet<u32> {
+    fn entries(&self) -> Vec<Entry> {
         let boot = boot();
         let lines = fs::read_to_string(&self.file).unwrap_or_default();
         let entries = lines.lines().filter_map(|line| serde_json::from_str::<Entry>(line).ok());
-        let entries = entries.filter(|entry| entry.boot == boot && (entry.converses || !only_talking));
+        entries.filter(|entry| entry.boot == boot).collect()
+    }
+
+    /// Those that are alive, and all below them.
+    fn alive(&self, only_talking: bool) -> HashSet<u32> {
+        let entries = self.entries().into_iter();
+        let entries = entries.filter(|entry| !entry.is_held() && (entry.converses || !only_talking));
         let mut alive: HashSet<u32> = entries
             .filter(|entry| {
                 tree::stat(entry.pid)
@@ -217,7 +230,7 @@ impl Recorded {
             }
             std::thread::sleep(Duration::from_millis(2));
         }
-        if !only_talking {
+        if !only_talking && !self.entries().iter().any(Entry::is_held) {
             let _ = fs::remove_file(&self.file);
         }
         found.len()
@@ -225,12 +238,15 @@ impl Recorded {
 }
 
 /// Numbers and start times say nothing after the machine was started anew.
-fn boot() -> String {
+pub(super) fn boot() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
 #[cfg(test)]
 mod tests {
+    use conductor_core::values::ids::{Attempt, TaskId};
+
+    use super::super::tree::Mark;
     use super::*;
 
     fn sleeper() -> std::process::Child {
@@ -244,13 +260,20 @@ mod tests {
         let started = |child: &std::process::Child| tree::start_time(child.id()).unwrap();
         let file = folder.path().join(FILE);
         // The number of a stranger that was used before, and one of before the machine was started anew.
-        write(&file, theirs.id(), started(&theirs) - 1, false).unwrap();
+        let run = RunId::parse("r").unwrap();
+        let (task, attempt) = (TaskId::parse("t").unwrap(), Attempt(1));
+        let mark = Mark { run, task, attempt };
+        let from = OfAttempt { mark, converses: false, shim: None };
+        write(&file, theirs.id(), started(&theirs) - 1, &from).unwrap();
+        // What a living shim holds is its matter.
+        let held = OfAttempt { shim: Some(children::us().to_owned()), ..from.clone() };
+        write(&file, theirs.id(), started(&theirs), &held).unwrap();
         let (pid, start_time) = (theirs.id(), started(&theirs));
-        let old = Entry { pid, start_time, boot: "another".into(), converses: false };
+        let old = Entry { pid, start_time, boot: "another".into(), converses: false, shim: None };
         let line = format!("{}\nnot json\n", serde_json::to_string(&old).unwrap());
         File::options().append(true).open(&file).unwrap().write_all(line.as_bytes()).unwrap();
         assert!(Recorded::of(folder.path()).is_over());
-        write(&file, ours.id(), started(&ours), false).unwrap();
+        write(&file, ours.id(), started(&ours), &from).unwrap();
         let recorded = Recorded::of(folder.path());
         assert!(!recorded.is_over());
         assert_eq!(recorded.end(true), 0, "it came from a command");
@@ -259,6 +282,6 @@ mod tests {
         assert_eq!(theirs.try_wait().unwrap(), None, "a stranger is never touched");
         theirs.kill().unwrap();
         theirs.wait().unwrap();
-        assert!(!file.exists());
+        assert!(file.exists(), "what is held is still to be found");
     }
 }

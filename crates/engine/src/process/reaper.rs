@@ -4,6 +4,7 @@
 //! The reaper is a process of our own that waits at a pipe. A word on it means that all is well; its end without a word
 //! means that the coordinator at the other side is gone. Agents that were spoken to over a pipe of the coordinator's cannot work
 //! without it and are ended at once; commands get a while, in which another coordinator can take the run up and end them.
+//! What a shim holds is left to it: it keeps the time itself. Only of a shim that was killed the reaper ends what is left.
 
 use std::io::{self, Read, Write as _};
 use std::process::{Child, Command, Stdio};
@@ -14,11 +15,9 @@ use conductor_core::values::ids::RunId;
 use super::children;
 use super::control_group::LeftGroups;
 use super::descent::Recorded;
+use super::shim;
 use super::tree::{self, Left};
 use crate::host::home::Home;
-
-/// How long a killed coordinator's commands may go on, for another coordinator to take the run up.
-pub const GRACE_OF_ORPHANS: Duration = Duration::from_secs(60);
 
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -74,15 +73,28 @@ pub fn watch_over(home: &Home, run: &RunId, word: &mut impl Read, grace: Duratio
     let folder = home.run(run);
     let groups = LeftGroups::of(&folder, Some(&coordinator));
     let left = Left { run, coordinator: &coordinator, recorded: Recorded::of(&folder), groups };
-    left.end_talking();
-    while !left.is_over() {
-        if gone.elapsed() >= grace {
-            return left.end();
+    loop {
+        // Of an agent whose shim was killed, nothing goes on either.
+        left.end_talking();
+        let (is_due, has_shims) = (gone.elapsed() >= grace, !shim::living(&folder).is_empty());
+        if is_due {
+            left.end();
         }
-        std::thread::sleep(LOOK.min(grace.saturating_sub(gone.elapsed())));
+        if !has_shims && (is_due || left.is_over()) {
+            break;
+        }
+        // What shims hold is the matter of the coordinator that has taken the run up.
+        if is_due && home.is_live(run) {
+            return;
+        }
+        std::thread::sleep(LOOK);
     }
     // Nothing is in it any more; the folder goes.
     left.groups.end();
+    let dead = shim::folders(&folder);
+    for folder in dead {
+        LeftGroups::of(&folder, None).end();
+    }
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ fn start_in(processes: &Arc<RunProcesses>, script: &str, mark: &Mark, directory:
         together: false,
     };
     let output = fs::File::create(directory.join("out")).unwrap();
-    Running::start(processes, &launch, mark.clone(), output, None).unwrap()
+    Running::start(processes, &launch, mark.clone(), (output, None), None).unwrap()
 }
 
 /// Living processes that carry the mark.

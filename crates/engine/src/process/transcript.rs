@@ -46,6 +46,9 @@ const TAIL: u64 = 8 << 20;
 /// Holes are punched in whole steps of this, well above any file system's block.
 const STEP: u64 = 1 << 20;
 
+/// A stream up to this long can be read again from its start, and is kept whole while its agent may outlive us.
+const WHOLE: u64 = 64 << 20;
+
 /// How much is searched for secrets at a time while it is written: one agent's flood must not hold up others.
 const GLANCE: u64 = 4 << 20;
 
@@ -159,6 +162,8 @@ pub struct Transcript {
     kept: PathBuf,
     file: File,
     punched: u64,
+    /// Nothing is left out of it until it is longer than this.
+    whole: u64,
     redactor: Arc<Redactor>,
     scrubber: Scrubber,
     /// Where it says how far it can be shown, and from where on, if its middle is left out.
@@ -169,7 +174,8 @@ pub struct Transcript {
 impl Transcript {
     fn new(spool: PathBuf, kept: PathBuf, file: File) -> Transcript {
         let (redactor, scrubber) = (Redactor::of_shapes(), Scrubber::default());
-        Transcript { spool, kept, file, punched: HEAD, redactor, scrubber, mark: None, shown_from: 0 }
+        let whole = HEAD + TAIL + STEP;
+        Transcript { spool, kept, file, punched: HEAD, whole, redactor, scrubber, mark: None, shown_from: 0 }
     }
 
     pub fn open(speaker: &Speaker<'_>) -> io::Result<Transcript> {
@@ -191,6 +197,36 @@ impl Transcript {
         // What a dead coordinator's agent said is in its transcript, as far as that coordinator read it.
         file.set_len(0)?;
         Ok(Transcript::new(spool, speaker.stream(), file))
+    }
+
+    /// As `open_stream`, kept whole for the coordinator that may have to read it again.
+    pub(crate) fn open_lasting_stream(speaker: &Speaker<'_>) -> io::Result<Transcript> {
+        Transcript::open_stream(speaker).map(|stream| Transcript { whole: WHOLE, ..stream })
+    }
+
+    /// What an attempt says to us that another coordinator has begun, wherever it is by now.
+    pub(crate) fn reopen_stream(speaker: &Speaker<'_>) -> io::Result<Transcript> {
+        let spool = speaker.folder().join(STREAM);
+        let path = if spool.exists() { spool } else { speaker.stream() };
+        let file = access::options(&path).append(true).read(true).open(&path)?;
+        Ok(Transcript { whole: WHOLE, ..Transcript::new(path, speaker.stream(), file) })
+    }
+
+    /// Where an attempt writes to that another coordinator has begun.
+    pub(crate) fn reopen(speaker: &Speaker<'_>) -> io::Result<Transcript> {
+        let spool = if speaker.aside().exists() { speaker.aside() } else { speaker.spool() };
+        let file = open(&spool)?;
+        Ok(Transcript::new(spool, speaker.transcript(), file))
+    }
+
+    /// Whether the stream of an attempt can be read from its start: nothing of it was left out, and it is as long as it was
+    /// at its end, where it has ended.
+    pub(crate) fn is_whole(speaker: &Speaker<'_>, length: Option<u64>) -> bool {
+        let stream = speaker.left_stream().ok().flatten();
+        stream.is_some_and(|stream| {
+            let found = stream.length();
+            found <= WHOLE && length.is_none_or(|length| length == found)
+        })
     }
 
     /// Bytes from a place on, as many as are there and fit; how many that were.
@@ -285,7 +321,7 @@ impl Transcript {
     fn scrub(&mut self, place: u64, most: u64) -> io::Result<()> {
         let length = self.file.metadata()?.len();
         let place = place.min(length);
-        if length > HEAD + TAIL + STEP {
+        if length > self.whole {
             self.scrub_on(place.min(HEAD), most)?;
             let skipped = place.min(length - TAIL);
             if self.scrubber.place() >= HEAD && skipped > self.scrubber.place() {
@@ -317,7 +353,7 @@ impl Transcript {
         let _ = self.scrub(place, GLANCE);
         let Ok(length) = self.file.metadata().map(|metadata| metadata.len()) else { return };
         let end = length.saturating_sub(TAIL).min(place) / STEP * STEP;
-        if end > self.punched {
+        if end > self.punched && length > self.whole {
             let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
             if rustix::fs::fallocate(&self.file, hole, self.punched, end - self.punched).is_ok() {
                 self.punched = end;

@@ -7,31 +7,34 @@
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use conductor_core::run::event::Process;
 use conductor_core::values::ids::{Attempt, RunId, TaskId};
 use rustix::process::{Signal, WaitOptions};
+use serde::{Deserialize, Serialize};
 
 use super::control_group::LeftGroups;
 use super::descent::Recorded;
-use super::{children, pid};
+use super::{children, pid, shim};
 
 const RUN: &str = "CONDUCTOR_RUN";
 const TASK: &str = "CONDUCTOR_TASK";
 const ATTEMPT: &str = "CONDUCTOR_ATTEMPT";
-/// Which coordinator started a process, and that it is spoken to over a pipe of that coordinator.
+/// Which process of ours started a process, a coordinator or a shim, and that it is spoken to over a pipe of that one's.
 pub(super) const COORDINATOR: &str = "CONDUCTOR_COORDINATOR";
 const TALKS: &str = "CONDUCTOR_TALKS";
 /// Carried by programs of our own, such as git, and by what they leave running on purpose: no attempt's.
 const OWN: &str = "CONDUCTOR_OWN";
+/// Carried by a shim, with its folder.
+const SHIM: &str = "CONDUCTOR_SHIM";
 
 /// How long stragglers are chased before we give up on them.
 pub(super) const CHASE: Duration = Duration::from_secs(2);
 
 /// Whose a process is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
     pub run: RunId,
     pub task: TaskId,
@@ -47,6 +50,12 @@ impl Mark {
             (COORDINATOR, children::us().into()),
         ];
         all.into_iter().chain(converses.then(|| (TALKS, "1".into())))
+    }
+
+    /// Those of a shim: it is the attempt's, and none of what a coordinator has to end with itself.
+    pub(super) fn of_shim(&self, folder: &Path) -> impl Iterator<Item = (&'static str, OsString)> {
+        let own = self.variables(false).filter(|(name, _)| *name != COORDINATOR);
+        own.chain([(SHIM, folder.as_os_str().to_owned())])
     }
 
     fn is_on(&self, environment: &[u8]) -> bool {
@@ -158,17 +167,48 @@ pub(super) fn kill(process: u32) {
 /// Ends what a dead coordinator left of a run: the processes it had noted, and whatever carries the run's mark.
 /// What wiped that is found by what the coordinator wrote in the run's folder. Returns how many there were.
 pub fn end_leftovers(run: &RunId, folder: &Path, noted: &[Process]) -> usize {
-    for process in noted {
-        if process.start_time != 0
-            && start_time(process.pid) == Some(process.start_time)
-            && let Some(group) = pid(process.pid)
-        {
-            let _ = rustix::process::kill_process_group(group, Signal::KILL);
-        }
+    end_leftovers_but(run, folder, noted, &[])
+}
+
+/// As `end_leftovers`, but for these shims and what they hold.
+pub(crate) fn end_leftovers_but(
+    run: &RunId,
+    folder: &Path,
+    noted: &[Process],
+    spared: &[(PathBuf, String)],
+) -> usize {
+    noted.iter().for_each(|process| end_group(*process, Signal::KILL));
+    let is_spared = |environment: &[u8]| {
+        spared.iter().any(|(folder, name)| {
+            has_variable(environment, COORDINATOR, name)
+                || folder.to_str().is_some_and(|folder| has_variable(environment, SHIM, folder))
+        })
+    };
+    let ended =
+        end_all(|environment| has_variable(environment, RUN, run.as_str()) && !is_spared(environment));
+    let of_shims: usize = shim::folders(folder).iter().map(|folder| LeftGroups::of(folder, None).end()).sum();
+    ended + Recorded::of(folder).end(false) + LeftGroups::of(folder, None).end() + of_shims
+}
+
+/// Ends what wiped its mark and was written down in a run's folder, unless a shim that lives holds it.
+pub(super) fn end_recorded(folder: &Path) {
+    Recorded::of(folder).end(true);
+}
+
+/// Sends a signal to the group of a process, if it still is that process.
+pub(super) fn end_group(process: Process, signal: Signal) {
+    if process.start_time != 0
+        && start_time(process.pid) == Some(process.start_time)
+        && let Some(group) = pid(process.pid)
+    {
+        let _ = rustix::process::kill_process_group(group, signal);
     }
-    end_all(|environment| has_variable(environment, RUN, run.as_str()))
-        + Recorded::of(folder).end(false)
-        + LeftGroups::of(folder, None).end()
+}
+
+/// Kills every child of ours.
+pub(super) fn kill_children() {
+    let us = std::process::id();
+    processes().filter(|&process| stat(process).is_some_and(|stat| stat.parent == us)).for_each(kill);
 }
 
 /// Ends every process of the machine that carries this mark. Blocks.
@@ -203,7 +243,8 @@ pub(super) struct Left<'a> {
 }
 
 impl Left<'_> {
-    /// Ends those that were spoken to over its pipe: without it they can do nothing but spend.
+    /// Ends those that were spoken to over its pipe, or over that of a shim that is dead: without it they can do nothing but
+    /// spend.
     pub(super) fn end_talking(&self) {
         end_all(|environment| self.is_on(environment) && has_variable(environment, TALKS, "1"));
         self.recorded.end(true);
@@ -221,9 +262,10 @@ impl Left<'_> {
             && self.groups.is_over()
     }
 
+    /// What a living shim holds, or another coordinator of the run has started, is not.
     fn is_on(&self, environment: &[u8]) -> bool {
         has_variable(environment, RUN, self.run.as_str())
-            && has_variable(environment, COORDINATOR, self.coordinator)
+            && variable(environment, COORDINATOR).is_some_and(|name| name == self.coordinator || !lives(name))
     }
 }
 
@@ -295,9 +337,17 @@ fn environment(process: u32) -> Vec<u8> {
 }
 
 fn has_variable(environment: &[u8], name: &str, value: &str) -> bool {
-    environment.split(|&byte| byte == 0).any(|entry| {
-        entry.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"=")) == Some(value.as_bytes())
-    })
+    variables(environment, name).any(|found| found == value.as_bytes())
+}
+
+fn variable<'a>(environment: &'a [u8], name: &str) -> Option<&'a str> {
+    variables(environment, name).next().and_then(|value| std::str::from_utf8(value).ok())
+}
+
+fn variables<'a>(environment: &'a [u8], name: &str) -> impl Iterator<Item = &'a [u8]> {
+    environment
+        .split(|&byte| byte == 0)
+        .filter_map(move |entry| entry.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"=")))
 }
 
 pub(super) struct Stat {

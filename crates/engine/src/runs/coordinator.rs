@@ -117,6 +117,8 @@ pub struct World {
     pub examiner: Option<Examiner>,
     /// Starts the process that ends what is left behind if we are killed (`process::keep`).
     pub reaper: Option<std::process::Command>,
+    /// The program that is a shim where it is told so (`process::shim`), if agents are to outlive this process.
+    pub shim: Option<PathBuf>,
     /// Who carries the attempts out, where that is not this process.
     pub workers: Option<Workers>,
 }

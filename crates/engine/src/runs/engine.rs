@@ -227,6 +227,7 @@ impl Engine {
             conflict_monitor,
             examiner: None,
             reaper: None,
+            shim: None,
             workers: None,
         };
         let (span, append_times) = (logs::run_span(&id), world.log.append_times());

@@ -41,7 +41,15 @@ impl Accounts {
         sum(sums, report);
     }
 
-    fn of(&self, task: &TaskId, attempt: Attempt) -> Vec<ModelUsage> {
+    /// Goes on where the note of another coordinator's begins.
+    pub(super) fn go_on(&self, speaker: &Speaker<'_>) {
+        if let Some(Note { before, .. }) = note_of(speaker) {
+            let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+            reported.insert(speaker.task.clone(), (speaker.attempt, before));
+        }
+    }
+
+    pub(super) fn of(&self, task: &TaskId, attempt: Attempt) -> Vec<ModelUsage> {
         let reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         let own = reported.get(task).filter(|(current, _)| *current == attempt);
         own.map_or_else(Vec::new, |(_, sums)| sums.clone())
@@ -92,9 +100,24 @@ struct Note {
     newest_call: Option<CallSize>,
 }
 
+fn note_of(speaker: &Speaker<'_>) -> Option<Note> {
+    serde_json::from_slice(&std::fs::read(speaker.account()).ok()?).ok()
+}
+
+/// Whether the newest stream is that of this conversation.
+pub(super) fn is_of(speaker: &Speaker<'_>, session: &Session) -> bool {
+    note_of(speaker).is_some_and(|note| {
+        note.task == *speaker.task && note.attempt == speaker.attempt && note.session == session.id
+    })
+}
+
 /// What attempts of a dead coordinator have used beyond what is recorded, and what could not be read. Nothing writes to
-/// their streams any more.
-pub(crate) fn left_usage(run: &Run, output: &std::path::Path) -> (Vec<LeftUsage>, Vec<String>) {
+/// their streams any more, but for those that go on.
+pub(crate) fn left_usage(
+    run: &Run,
+    output: &std::path::Path,
+    goes_on: impl Fn(&TaskId) -> bool,
+) -> (Vec<LeftUsage>, Vec<String>) {
     let (mut left, mut troubles) = (Vec::new(), Vec::new());
     for (place, (task, progress)) in run.tasks().enumerate() {
         let TaskState::Running(running) = &progress.state else { continue };
@@ -103,7 +126,8 @@ pub(crate) fn left_usage(run: &Run, output: &std::path::Path) -> (Vec<LeftUsage>
         }
         let (executor, attempt) = (running.executor, running.attempt);
         let speaker = Speaker { output, executor, task: &task.id, attempt };
-        match left_usage_of(run.plan(), task, &speaker, run.used_in_attempt(place)) {
+        let recorded = run.used_in_attempt(place);
+        match used(run.plan(), task, &speaker, goes_on(&task.id)).map(|used| less(used, recorded)) {
             Ok(used) => left.extend(used.into_iter().map(|ModelUsage { model, usage }| LeftUsage {
                 task: task.id.clone(),
                 attempt,
@@ -124,11 +148,20 @@ pub(crate) fn left_usage_of(
     speaker: &Speaker<'_>,
     recorded: &[ModelUsage],
 ) -> Result<Vec<ModelUsage>, String> {
-    Ok(used(plan, task, speaker)?.map_or_else(Vec::new, |used| missing(used, recorded)))
+    used(plan, task, speaker, false).map(|used| less(used, recorded))
+}
+
+fn less(used: Option<Vec<ModelUsage>>, recorded: &[ModelUsage]) -> Vec<ModelUsage> {
+    used.map_or_else(Vec::new, |used| missing(used, recorded))
 }
 
 /// What an attempt has used by its note and its newest stream; nothing where it opened none.
-fn used(plan: &Plan, task: &Task, speaker: &Speaker<'_>) -> Result<Option<Vec<ModelUsage>>, String> {
+fn used(
+    plan: &Plan,
+    task: &Task,
+    speaker: &Speaker<'_>,
+    goes_on: bool,
+) -> Result<Option<Vec<ModelUsage>>, String> {
     let words = |error: io::Error| format!("{}: {error}", speaker.account().display());
     let note = match std::fs::read(speaker.account()) {
         Ok(bytes) => bytes,
@@ -148,7 +181,7 @@ fn used(plan: &Plan, task: &Task, speaker: &Speaker<'_>) -> Result<Option<Vec<Mo
         if let Some(call) = &note.newest_call {
             translator.goes_on_after(call);
         }
-        let reports = replayed(&stream, &mut *translator, &plan.prices).map_err(words)?;
+        let reports = replayed(&stream, &mut *translator, &plan.prices, goes_on).map_err(words)?;
         reports.iter().for_each(|report| sum(&mut sums, report));
     }
     Ok(Some(sums))
@@ -175,11 +208,12 @@ fn translator(plan: &Plan, task: &Task, note: &Note) -> Result<Box<dyn Translato
     agent.engage(&brief).map(|engagement| engagement.translator).map_err(|error| error.to_string())
 }
 
-/// What a whole stream says was used, with what was under way when it ended.
+/// What a whole stream says was used, with what was under way when it ended, if it has.
 fn replayed(
     stream: &Transcript,
     translator: &mut dyn Translator,
     own: &prices::Own,
+    goes_on: bool,
 ) -> io::Result<Vec<Report>> {
     let (mut lines, mut bill, mut reports) = (Lines::default(), Bill::default(), Vec::new());
     translator.opening();
@@ -188,8 +222,10 @@ fn replayed(
             bill.hear(&translator.on_line(line), own, &mut reports);
         }
     }
-    let unsaid = Heard { used: translator.unsaid(), ..Heard::default() };
-    bill.hear(&unsaid, own, &mut reports);
+    if !goes_on {
+        let unsaid = Heard { used: translator.unsaid(), ..Heard::default() };
+        bill.hear(&unsaid, own, &mut reports);
+    }
     Ok(reports)
 }
 
@@ -199,6 +235,24 @@ fn sum(sums: &mut Vec<ModelUsage>, report: &Report) {
         Some(known) => known.usage.report(*usage, *taken_back),
         None => sums.push(ModelUsage { model: model.clone(), usage: usage.less(*taken_back) }),
     }
+}
+
+/// What is to be reported of an attempt so that what is recorded of it is what it has used.
+pub(super) fn corrections(used: &[ModelUsage], recorded: &[ModelUsage]) -> Vec<Report> {
+    let of = |all: &[ModelUsage], model: &Option<Box<str>>| {
+        all.iter().find(|one| one.model == *model).map_or_else(Usage::default, |one| one.usage)
+    };
+    let mut models: Vec<&Option<Box<str>>> = used.iter().map(|one| &one.model).collect();
+    models.extend(
+        recorded.iter().map(|one| &one.model).filter(|model| used.iter().all(|one| one.model != **model)),
+    );
+    let report = |model: &Option<Box<str>>| {
+        let (used, recorded) = (of(used, model), of(recorded, model));
+        let (usage, taken_back) = (used.less(recorded), recorded.less(used));
+        Report { model: model.clone(), usage, taken_back }
+    };
+    let reports = models.into_iter().map(report);
+    reports.filter(|report| !report.usage.is_nothing() || !report.taken_back.is_nothing()).collect()
 }
 
 /// What was used less what is recorded of it.
@@ -231,6 +285,19 @@ mod tests {
         let left = missing(all.clone(), &[used("a", 4, 40), used("b", 9, 90)]);
         assert_eq!(left.len(), 1, "more than it used is never taken back");
         assert_eq!(left[0].usage, Usage { cost: Usd(6), tokens: 60, ..Usage::default() });
+    }
+
+    #[test]
+    fn what_is_recorded_is_put_right_whichever_of_the_two_is_more() {
+        let (all, recorded) =
+            (vec![used("a", 10, 100), used("b", 5, 50)], [used("b", 9, 90), used("c", 1, 1)]);
+        let reports = corrections(&all, &recorded);
+        let mut sums = recorded.to_vec();
+        reports.iter().for_each(|report| sum(&mut sums, report));
+        sums.retain(|one| !one.usage.is_nothing());
+        sums.sort_by(|one, other| one.model.cmp(&other.model));
+        assert_eq!(sums, all);
+        assert!(corrections(&all, &all).is_empty());
     }
 
     #[test]

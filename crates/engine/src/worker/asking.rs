@@ -1,13 +1,15 @@
 //! An agent that is asked something outside of any run: one conversation, of which only the last words count.
 
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
 
 use conductor_core::plan::{Isolation, Limits, Plan};
 use conductor_core::run::event::Outcome;
 use conductor_core::values::ids::{Attempt, RunId};
 use tokio::sync::{mpsc, watch};
 
+use super::reattaching::Taking;
 use super::session_state::new_session;
 use super::{AttemptContext, Order, Stop, Worker, unfit};
 use crate::agents::{self, Brief, Caller, Earlier, Questions, Session};
@@ -78,8 +80,10 @@ impl Worker {
             findings: Default::default(),
             trail: Default::default(),
             timer: &timer,
+            since: (Instant::now(), Duration::ZERO),
+            left: Mutex::default(),
         };
-        let opened = self.open_transcript(&self.speaker(&order), stop).await?;
+        let opened = self.open_transcript(&self.speaker(&order), true, stop).await?;
         let mut transcript = opened.redacted(self.caller.redactor(plan, task));
         let answer = self.answered(&context, words, session, &mut transcript, stop).await;
         let _ = transcript.finish();
@@ -110,7 +114,7 @@ impl Worker {
             manner: prompt::manner(context.plan, context.task),
             tools: None,
         };
-        let (talk, exit) = self.converse(context, agent, &brief, transcript, stop, false).await?;
+        let (talk, exit) = self.converse(context, agent, &brief, transcript, stop, Taking::Aside).await?;
         let name = talk.session().unwrap_or(&current.id).to_owned();
         let cut = talk.cut().map(|cut| transcript.redactor().outcome(cut));
         let ending = talk.finish(exit.map_err(Outcome::Failed)?, transcript.redactor());

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use conductor_core::plan::{Task, Work};
 use conductor_core::run::event::{Failure, FailureClass, Outcome};
+use serde::{Deserialize, Serialize};
 use tokio::sync::{OnceCell, watch};
 
 use super::checks::Check;
@@ -30,7 +31,7 @@ impl BaseChecks {
 }
 
 /// What a check said.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Said {
     run: CheckRun,
     /// Its last lines, without what is different each time.
@@ -38,7 +39,7 @@ struct Said {
 }
 
 /// Checks that fail on the base of a task.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct FailsOnBase(Vec<(String, Said)>);
 
 impl FailsOnBase {

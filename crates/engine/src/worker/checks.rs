@@ -103,7 +103,7 @@ impl Worker {
             Outcome::Failed(failure) => failure,
             _ => Failure::new(FailureClass::Killed, "interrupted"),
         };
-        let mut transcript = self.open_transcript(&self.speaker(order), &stop).await.map_err(lost)?;
+        let mut transcript = self.open_transcript(&self.speaker(order), true, &stop).await.map_err(lost)?;
         let checked = self.check(order, checks, workspace, &mut transcript, &mut stop).await;
         let _ = transcript.finish();
         checked.map(drop).map_err(|failure| Failure {

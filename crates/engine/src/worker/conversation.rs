@@ -5,28 +5,29 @@
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::Path;
-use std::process::ChildStdin;
-use std::sync::mpsc;
 use std::time::Duration;
 
 use conductor_core::plan::{Task, Work};
-use conductor_core::run::event::{Failure, FailureClass, Outcome};
+use conductor_core::run::event::{Failure, FailureClass, ModelUsage, Outcome};
 use conductor_core::schedule::Input;
 use conductor_core::values::ids::{Attempt, TaskId};
 
+use super::accounts::corrections;
 use super::bill::{Bill, Difference, Report};
 use super::first_start::FirstStart;
 use super::lines::Lines;
 use super::message_queue::MessageQueue;
 use super::repetition::{Repetition, Sign};
+use super::replay::{Kept, Replay};
 use super::{Order, Worker};
 use crate::agents::conversation::{Recorder, Who};
 use crate::agents::prices;
 use crate::agents::{self, CallSize, Ending, Heard, Questions, Said, Translator};
 use crate::host::clock::wall;
 use crate::host::redact::Redactor;
-use crate::process::Exit;
+use crate::process::shim::Notes;
 use crate::process::transcript::{CallLog, Speaker, Transcript, shown};
+use crate::process::{Exit, Stdin};
 
 /// How much of what it does, and of its last line, is for those who look on.
 const LINE: usize = 200;
@@ -35,7 +36,13 @@ pub(super) struct Conversation {
     translator: Box<dyn Translator>,
     stream: Option<Transcript>,
     lines: Lines,
-    stdin_writer: Option<StdinWriter>,
+    stdin_writer: Option<Stdin>,
+    /// For what the coordinator after this one has to know, where there may be one.
+    notes: Option<Notes>,
+    /// What another coordinator has heard and said; until all of that has been read again.
+    replay: Replay,
+    /// Its shim was ended, and it with that.
+    pub(super) lost: bool,
     session: Option<String>,
     /// Where its next attempt may go on with it: by which name that was last told.
     pub(super) told: Option<String>,
@@ -73,6 +80,9 @@ impl Conversation {
             stream,
             lines: Lines::default(),
             stdin_writer: None,
+            notes: None,
+            replay: Replay::default(),
+            lost: false,
             session: None,
             told: None,
             repetition: (!may_repeat).then(Repetition::default),
@@ -112,19 +122,39 @@ impl Conversation {
         self.translator.newest_call()
     }
 
+    /// Goes on where another coordinator was.
+    pub(super) fn go_on(&mut self, replay: Replay) {
+        if let Some(question) = replay.question() {
+            self.questions.put_again(question);
+        }
+        self.replay = replay;
+    }
+
     /// Says the first words.
-    pub(super) fn open(&mut self, stdin: Option<ChildStdin>) {
+    pub(super) fn open(&mut self, stdin: Option<Stdin>, notes: Option<Notes>) {
         let words = self.translator.opening();
-        self.stdin_writer = stdin.filter(|_| !words.is_empty()).map(StdinWriter::new);
-        self.say(words);
-        if !self.translator.converses() {
-            self.stdin_writer = None;
+        let says_nothing = words.is_empty();
+        (self.stdin_writer, self.notes) = (stdin, notes);
+        self.answer(0, words);
+        if says_nothing || !self.translator.converses() {
+            self.close_stdin();
+        }
+    }
+
+    fn close_stdin(&mut self) {
+        self.stdin_writer.take().map(Stdin::close);
+    }
+
+    /// To what it has said up to this place.
+    fn answer(&self, place: u64, words: Vec<u8>) {
+        if let Some(stdin_writer) = self.stdin_writer.as_ref().filter(|_| !words.is_empty()) {
+            stdin_writer.say(Some(place), words);
         }
     }
 
     fn say(&self, words: Vec<u8>) {
         if let Some(stdin_writer) = self.stdin_writer.as_ref().filter(|_| !words.is_empty()) {
-            stdin_writer.say(words);
+            stdin_writer.say(None, words);
         }
     }
 
@@ -154,7 +184,11 @@ impl Conversation {
         let looked = Heard { used: self.translator.look(), ..Heard::default() };
         self.spent |= !looked.used.is_empty();
         self.bill.hear(&looked, &plan.prices, &mut reports);
-        report(worker, order, reports);
+        match self.replay.recorded.take() {
+            Some(recorded) => report_anew(worker, order, reports, &recorded),
+            None => report(worker, order, reports),
+        }
+        self.keep_question();
         if let Some(difference) = self.difference.take() {
             worker.warn_different(&order.task, difference);
         }
@@ -175,6 +209,13 @@ impl Conversation {
         Ok(())
     }
 
+    /// A question that did not come in its stream is not heard again by reading that.
+    fn keep_question(&mut self) {
+        if let (Some(notes), Some(question)) = (&self.notes, self.questions.open()) {
+            self.replay.keep_question(notes, &question);
+        }
+    }
+
     /// It says nothing more: what it may have used unsaid counts.
     pub(super) fn close(&mut self, worker: &Worker, order: &Order) {
         let mut reports = Vec::new();
@@ -190,16 +231,24 @@ impl Conversation {
         while let Some(stream) = &mut self.stream
             && self.lines.fill(stream)?
         {
-            while let Some(line) = self.lines.next() {
+            loop {
+                let from = self.lines.place();
+                self.replay.say_again(from, &mut *self.translator);
+                self.questions.are_past(self.replay.is_answered(from));
+                let Some(line) = self.lines.next() else { break };
                 if let Some(first_start) = self.first_start.take() {
                     first_start.made();
                 }
                 let mut heard = self.translator.on_line(line);
+                let place = self.lines.place();
+                let is_new = place > self.replay.heard;
                 self.difference = self.bill.hear(&heard, own, &mut used).or(self.difference.take());
                 for said in std::mem::take(&mut heard.said) {
                     let said = clean(said, transcript.redactor());
-                    push_words(&said, &mut news);
-                    if let Some(calls) = &mut self.calls {
+                    if is_new {
+                        push_words(&said, &mut news);
+                    }
+                    if let Some(calls) = self.calls.as_mut().filter(|_| is_new) {
                         note(calls, &said);
                     }
                     if let Said::Tool(tool, what) = &said {
@@ -209,12 +258,14 @@ impl Conversation {
                     match self.repetition.as_mut().and_then(|repetition| repetition.see(&said)) {
                         Some(Sign::Tell(words)) => {
                             if let Some(stdin_writer) = &self.stdin_writer {
-                                stdin_writer.say(self.translator.say(&words));
+                                stdin_writer.say(Some(place), self.translator.say(&words));
                             }
-                            if let Some(recorder) = &self.recorder {
+                            if let Some(recorder) = self.recorder.as_ref().filter(|_| is_new) {
                                 recorder.told(Who::Conductor, &words, stream.length());
                             }
-                            push_words(&Said::Note(format!("conductor: {words}")), &mut news);
+                            if is_new {
+                                push_words(&Said::Note(format!("conductor: {words}")), &mut news);
+                            }
                         }
                         Some(Sign::Stop(why)) => {
                             self.runaway = Some(Failure::new(FailureClass::Runaway, why));
@@ -222,16 +273,16 @@ impl Conversation {
                         None => {}
                     }
                 }
-                if let Some(calls) = self.calls.as_mut().filter(|_| heard.returned > 0) {
+                if let Some(calls) = self.calls.as_mut().filter(|_| is_new && heard.returned > 0) {
                     calls.returned(heard.returned, wall());
                 }
                 self.spent |= !heard.used.is_empty();
                 self.session = heard.session.or(self.session.take());
                 if let Some(stdin_writer) = self.stdin_writer.as_ref().filter(|_| !heard.reply.is_empty()) {
-                    stdin_writer.say(heard.reply);
+                    stdin_writer.say(Some(place), heard.reply);
                 }
                 if heard.over {
-                    self.stdin_writer = None;
+                    self.stdin_writer.take().map(Stdin::close);
                 }
                 self.runaway = heard.stuck.or(self.runaway.take());
             }
@@ -241,7 +292,11 @@ impl Conversation {
                 news.clear();
             }
             stream.trim_behind(self.lines.read());
+            if let Some(notes) = &self.notes {
+                notes.heard(self.lines.place());
+            }
         }
+        self.questions.are_past(false);
         Ok(used)
     }
 
@@ -259,6 +314,9 @@ impl Conversation {
                 false => {
                     transcript.note(&format!("[told: {words}]"));
                     self.record_told(&words);
+                    if let Some(notes) = &self.notes {
+                        Kept::Told { place: self.lines.place(), words }.keep(notes);
+                    }
                     self.say(bytes);
                 }
             }
@@ -303,6 +361,17 @@ fn report(worker: &Worker, order: &Order, reports: Vec<Report>) {
         if usage.unpriced > 0 {
             worker.warn_unpriced(model.as_deref());
         }
+        let (task, attempt) = (order.task.clone(), order.attempt);
+        worker.report(Input::UsageReported { task, attempt, usage, model, taken_back });
+    }
+}
+
+/// As `report`, of all that it has used since its round began: another coordinator has recorded some of that.
+fn report_anew(worker: &Worker, order: &Order, reports: Vec<Report>, recorded: &[ModelUsage]) {
+    let accounts = &worker.services.accounts;
+    reports.iter().for_each(|report| accounts.report(&order.task, order.attempt, report));
+    let used = accounts.of(&order.task, order.attempt);
+    for Report { model, usage, taken_back } in corrections(&used, recorded) {
         let (task, attempt) = (order.task.clone(), order.attempt);
         worker.report(Input::UsageReported { task, attempt, usage, model, taken_back });
     }
@@ -365,29 +434,6 @@ fn push_words(said: &Said, out: &mut String) {
         Said::Denied(what) => writeln!(out, "[denied] {what}"),
         Said::Note(what) => writeln!(out, "[{what}]"),
     };
-}
-
-/// Writes to a program's standard input from a thread of its own: one that does not read must not hold us up.
-struct StdinWriter {
-    words: mpsc::Sender<Vec<u8>>,
-}
-
-impl StdinWriter {
-    fn new(mut stdin: ChildStdin) -> StdinWriter {
-        let (words, to_say) = mpsc::channel::<Vec<u8>>();
-        std::thread::spawn(move || {
-            while let Ok(bytes) = to_say.recv() {
-                if stdin.write_all(&bytes).and_then(|()| stdin.flush()).is_err() {
-                    return;
-                }
-            }
-        });
-        StdinWriter { words }
-    }
-
-    fn say(&self, bytes: Vec<u8>) {
-        let _ = self.words.send(bytes);
-    }
 }
 
 #[cfg(test)]

@@ -1,15 +1,20 @@
 //! Engaging an agent: what it is given beside its words, and listening to it until its process is gone.
 
+use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 
 use conductor_core::plan::{Plan, Task, Work};
 use conductor_core::run::event::{Failure, Outcome};
 use conductor_core::schedule::Input;
+use conductor_core::values::ids::TaskId;
 use tokio::sync::watch;
 
 use super::conversation::Conversation;
 use super::parking::{self, Parked};
 use super::prompt::Offered;
+use super::reattaching::{self, Begun, LeftAtWork, Taking};
+use super::replay::Replay;
+use super::running::Source;
 use super::tools::{ToolHandler, ToolToken};
 use super::{AttemptContext, Stop, Worker, unfit, unfit_stream};
 use crate::agents::conversation::Recorder;
@@ -17,7 +22,8 @@ use crate::agents::{self, Agent, Brief, Engagement};
 use crate::git::workspaces::Workspace;
 use crate::host::clock::wall;
 use crate::process::Exit;
-use crate::process::transcript::{CallLog, Transcript};
+use crate::process::shim::{self, Through};
+use crate::process::transcript::{CallLog, Speaker, Transcript};
 
 impl Worker {
     /// Its agent's own home, which stays for the task's next attempts: its conversations are in there.
@@ -44,6 +50,7 @@ impl Worker {
         &self,
         context: &AttemptContext<'_>,
         questions: &agents::Questions,
+        left: Option<&LeftAtWork>,
     ) -> Result<Option<ToolToken>, Outcome> {
         let Some(Offered { adds }) = Offered::of(context.plan, context.task, &self.context.limits) else {
             return Ok(None);
@@ -60,11 +67,15 @@ impl Worker {
             adds,
             asks: self.context.limits.asks_about_follow_ups(),
         };
-        self.services.tool_server.admit(tool_handler).await.map(Some).map_err(|error| unfit_stream(&error))
+        let tool_server = &self.services.tool_server;
+        let admitted = match left.and_then(LeftAtWork::tools) {
+            Some((access, listener)) => tool_server.admit_again(tool_handler, access, listener),
+            None => tool_server.admit(tool_handler).await,
+        };
+        admitted.map(Some).map_err(|error| unfit_stream(&error))
     }
 
-    /// Engages an agent and listens until its process is gone. `goes_on` where the task's next attempt may go
-    /// on with the conversation.
+    /// Engages an agent and listens until its process is gone.
     pub(super) async fn converse(
         &self,
         context: &AttemptContext<'_>,
@@ -72,22 +83,17 @@ impl Worker {
         brief: &Brief<'_>,
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
-        goes_on: bool,
+        taking: Taking,
     ) -> Result<(Conversation, Result<Exit, Failure>), Outcome> {
         let Engagement { launch, translator } = agent.engage(brief).map_err(unfit)?;
         let speaker = self.speaker(context.order);
-        let stream = self
-            .supplied(stop, || launch.converses.then(|| Transcript::open_stream(&speaker)).transpose())
-            .await;
-        let stream = stream.map_err(|error| unfit_stream(&error))?;
-        if stream.is_some()
-            && let Err(error) = self.services.accounts.note(&speaker, brief.task, brief.session)
-        {
-            let task = &context.order.task;
-            self.notice(format!("what {task} spends if we are killed could not be counted later: {error}"));
+        let open = || launch.converses.then(|| open_stream(&speaker, &taking)).transpose();
+        let stream = self.supplied(stop, open).await.map_err(|error| unfit_stream(&error))?;
+        if stream.is_some() && taking.is_new() {
+            self.note_account(&speaker, brief);
         }
         let recorder = stream.as_ref().map(|_| Recorder::new(&speaker, transcript.redactor().clone()));
-        if let Some(recorder) = &recorder {
+        if let Some(recorder) = recorder.as_ref().filter(|_| taking.is_new()) {
             recorder.begins(brief);
         }
         let mark = self.link.marks.stream(context.order.executor);
@@ -96,23 +102,64 @@ impl Worker {
         let mut talk = Conversation::new(translator, stream, brief.task, brief.questions.clone());
         talk.recorder = recorder;
         talk.calls = calls;
-        talk.told = (goes_on && matches!(brief.task.work, Work::Prompt(_))).then(|| brief.session.id.clone());
+        let is_told = taking.is_round() && matches!(brief.task.work, Work::Prompt(_));
+        talk.told = is_told.then(|| brief.session.id.clone());
         let _place = tokio::select! {
             biased;
             place = self.services.agent_limits.place(brief.task.agent_name()) => place,
-            _ = stop.wait_for(|wish| *wish != Stop::No) => return Err(Outcome::Interrupted),
+            _ = stop.wait_for(|wish| *wish != Stop::No), if taking.is_new() => return Err(Outcome::Interrupted),
         };
-        if agent.sets_up_its_home() {
+        if agent.sets_up_its_home() && taking.is_new() {
             let stopped = stop.wait_for(|wish| *wish != Stop::No);
             tokio::select! {
                 first_start = self.services.first_starts.next(brief.task.agent_name()) => talk.first_start = first_start,
                 _ = stopped => return Err(Outcome::Interrupted),
             }
         }
-        let exit = self.run_talking(context.order, &launch, transcript, stop, Some(&mut talk)).await;
+        let source = self.source(context, taking, &mut talk);
+        let exit =
+            self.run_talking(context.order, (&launch, source), transcript, stop, Some(&mut talk)).await;
         let session = talk.session().unwrap_or(&brief.session.id);
         self.services.accounts.remember(&context.order.task, session, talk.newest_call());
         Ok((talk, exit))
+    }
+
+    fn note_account(&self, speaker: &Speaker<'_>, brief: &Brief<'_>) {
+        if let Err(error) = self.services.accounts.note(speaker, brief.task, brief.session) {
+            let task = speaker.task;
+            self.notice(format!("what {task} spends if we are killed could not be counted later: {error}"));
+        }
+    }
+
+    /// Where the agent's process comes from.
+    fn source(&self, context: &AttemptContext<'_>, taking: Taking, talk: &mut Conversation) -> Source {
+        match taking {
+            Taking::On(left) => {
+                let LeftAtWork { agent, recorded, session, .. } = *left;
+                self.services.accounts.go_on(&self.speaker(context.order));
+                talk.told = session.or(talk.told.take());
+                talk.go_on(Replay::of(&agent.said, recorded));
+                Source::Left(Box::new(agent.link))
+            }
+            Taking::Round(Some(begun)) => Source::Start(self.through(context, &begun)),
+            Taking::Round(None) | Taking::Aside => Source::Start(None),
+        }
+    }
+
+    /// By which shim it is started, where what it takes to go on with it could be written down.
+    fn through(&self, context: &AttemptContext<'_>, begun: &Begun) -> Option<Through> {
+        let place = self.services.shims.get()?;
+        let folder = shim::folder(&place.run_folder, context.order.executor);
+        if let Err(error) = begun.write(&folder) {
+            self.warn_mortal(&context.order.task, &error);
+            return None;
+        }
+        let tools = begun.tools.as_ref().and_then(|_| self.services.tool_server.listener());
+        Some(reattaching::through(place, folder, begun, context.task.timeout, tools))
+    }
+
+    pub(super) fn warn_mortal(&self, task: &TaskId, error: &io::Error) {
+        self.notice(format!("the agent of {task} would be ended if we were killed: {error}"));
     }
 
     /// No task is to ask this provider before then.
@@ -122,5 +169,13 @@ impl Worker {
         let (agent, until_ms) = (task.agent_name(), until.0);
         tracing::warn!(agent, until_ms, "the agent's provider is not asked before then");
         self.report(Input::ProviderParked { agent: task.agent_name().to_owned(), until });
+    }
+}
+
+fn open_stream(speaker: &Speaker<'_>, taking: &Taking) -> io::Result<Transcript> {
+    match taking {
+        Taking::On(_) => Transcript::reopen_stream(speaker),
+        Taking::Round(Some(_)) => Transcript::open_lasting_stream(speaker),
+        Taking::Round(None) | Taking::Aside => Transcript::open_stream(speaker),
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError};
 
 use conductor_core::plan::{Changes, Task};
 use conductor_core::run::event::{Change, Failure, FailureClass, Outcome};
+use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use super::{AttemptContext, Stop, Worker};
@@ -12,10 +13,11 @@ use crate::git::workspaces::{Look, WorkspaceRequest};
 use crate::process::transcript::Transcript;
 
 /// The user's own directory, in which a task works.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Watched {
     before: Arc<Look>,
     /// Whether anything was changed by the end of any of its rounds.
-    changed: AtomicBool,
+    changed: Arc<AtomicBool>,
 }
 
 impl Worker {

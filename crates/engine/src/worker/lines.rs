@@ -38,6 +38,11 @@ impl Lines {
         self.read
     }
 
+    /// Behind what has been given out.
+    pub(super) fn place(&self) -> u64 {
+        self.read - (self.to - self.from) as u64
+    }
+
     /// The next whole line, without its end.
     pub(super) fn next(&mut self) -> Option<&[u8]> {
         loop {

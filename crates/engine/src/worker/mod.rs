@@ -22,7 +22,9 @@ mod message_queue;
 mod parking;
 mod plan;
 pub mod prompt;
+mod reattaching;
 mod repetition;
+mod replay;
 mod reviewing;
 mod rounds;
 mod running;
@@ -36,8 +38,8 @@ pub(crate) mod tools;
 pub(crate) mod train;
 pub mod verifiers;
 
-use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use conductor_core::plan::{Changes, Plan, Task, Work};
 use conductor_core::run::costs;
@@ -60,6 +62,7 @@ use crate::process::transcript::Speaker;
 use bill::Difference;
 use judging::Watched;
 use learning::Trail;
+use reattaching::LeftAtWork;
 
 pub use crate::dispatch::{Order, Stop};
 pub(crate) use accounts::{left_usage, left_usage_of};
@@ -68,6 +71,7 @@ pub use conversation::overhear;
 pub(crate) use local::Local;
 pub(crate) use message_queue::MessageQueue;
 pub use plan::CurrentPlan;
+pub(crate) use reattaching::{Reattaching, ShimPlace};
 pub(crate) use services::Services;
 pub use serving::serve;
 
@@ -99,6 +103,21 @@ struct AttemptContext<'a> {
     findings: Mutex<Vec<Finding>>,
     trail: Trail,
     timer: &'a PhaseTimer<'a>,
+    /// When this coordinator took it up, and how long it had been at work by then.
+    since: (Instant, Duration),
+    /// What another coordinator has left of it at work, until it is gone on with.
+    left: Mutex<Option<Box<LeftAtWork>>>,
+}
+
+impl AttemptContext<'_> {
+    /// How long it has been at work, whichever coordinators have watched it.
+    fn worked(&self) -> Duration {
+        self.since.1 + self.since.0.elapsed()
+    }
+
+    fn left(&self) -> MutexGuard<'_, Option<Box<LeftAtWork>>> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Worker {
@@ -143,18 +162,17 @@ impl Worker {
     ) -> Result<Option<Change>, (Outcome, Option<Change>)> {
         let plan = &*order.plan;
         let task = &*order.chosen_task();
-        self.secure(order, task, &stop).await.map_err(|outcome| (outcome, None))?;
+        let left = self.services.reattaching.take(&order.task, order.attempt).map(Box::new);
         let (workspaces, blocks) = self.workspaces.of(task).map_err(|error| (no_workspace(&error), None))?;
         let request = self.request(order);
-        let workspace = {
-            let (workspaces, request) = (workspaces.clone(), request.clone());
-            let started_at = self.started_at(blocks, &stop, move || workspaces.prepare(&request)).await;
-            started_at.map_err(|outcome| (outcome, None))?
+        let workspace = match &left {
+            Some(left) => left.begun.workspace.clone(),
+            None => {
+                let made = self.make_ready(order, task, (&workspaces, blocks), &request, &stop).await;
+                made.map_err(|outcome| (outcome, None))?
+            }
         };
-        // Not before: making its workspace takes away what the last attempt left there.
-        self.wait_for_room(&stop).await;
-        let workspace =
-            self.at_home(plan, task, workspace, &stop).await.map_err(|outcome| (outcome, None))?;
+        let worked = left.as_ref().map_or(Duration::ZERO, |left| left.worked());
         let context = AttemptContext {
             order,
             plan,
@@ -168,6 +186,8 @@ impl Worker {
             findings: Mutex::default(),
             trail: Trail::default(),
             timer,
+            since: (Instant::now(), worked),
+            left: Mutex::new(left),
         };
         let goes_on = matches!(task.work, Work::Prompt(_));
         let done = self.perform(&context, &mut stop).await;
@@ -183,6 +203,23 @@ impl Worker {
             }
             ended => ended.map_err(|outcome| (outcome, None)),
         }
+    }
+
+    /// The place an attempt works in, with what it is started from.
+    async fn make_ready(
+        &self,
+        order: &Order,
+        task: &Task,
+        (workspaces, blocks): (&Arc<dyn WorkspaceBackend>, bool),
+        request: &WorkspaceRequest,
+        stop: &watch::Receiver<Stop>,
+    ) -> Result<Workspace, Outcome> {
+        self.secure(order, task, stop).await?;
+        let (workspaces, request) = (workspaces.clone(), request.clone());
+        let workspace = self.started_at(blocks, stop, move || workspaces.prepare(&request)).await?;
+        // Not before: making its workspace takes away what the last attempt left there.
+        self.wait_for_room(stop).await;
+        self.at_home(&order.plan, task, workspace, stop).await
     }
 
     /// Whether what the user's git is configured by is still what it was: told before anything comes of the work.
@@ -201,7 +238,8 @@ impl Worker {
         context: &AttemptContext<'_>,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Option<Change>, Outcome> {
-        let transcript = self.open_transcript(&self.speaker(context.order), stop).await?;
+        let is_new = context.left().is_none();
+        let transcript = self.open_transcript(&self.speaker(context.order), is_new, stop).await?;
         self.link.marks.begin(context.order.executor);
         let mark = self.link.marks.transcript(context.order.executor);
         let mut transcript =

@@ -6,6 +6,7 @@ use conductor_core::run::event::{Change, Failure, FailureClass, Outcome, Reviewe
 use conductor_core::schedule::review::{self, Verdict};
 use tokio::sync::watch;
 
+use super::reattaching::Taking;
 use super::session_state::new_session;
 use super::{AttemptContext, Stop, Worker, unfit};
 use crate::agents::{self, Brief, Earlier, Questions, Session};
@@ -76,7 +77,7 @@ impl Worker {
             manner: None,
             tools: None,
         };
-        let (talk, exit) = self.converse(context, agent, &brief, transcript, stop, false).await?;
+        let (talk, exit) = self.converse(context, agent, &brief, transcript, stop, Taking::Aside).await?;
         if let Some(cut) = talk.cut() {
             return Err(transcript.redactor().outcome(cut));
         }

@@ -4,13 +4,16 @@
 use conductor_core::plan::Work;
 use conductor_core::run::event::{Change, Failure, FailureClass, Outcome};
 use conductor_core::schedule::Input;
+use conductor_core::values::units::Millis;
 use tokio::sync::watch;
 
 use super::feedback::Feedback;
 use super::prompt::{self, Facts, Offered};
+use super::reattaching::{Before, Begun, LeftAtWork, Taking, Told, VERSION, secret};
 use super::session_state::{SessionState, as_words};
 use super::{AttemptContext, Stop, Worker, checks, no_workspace, unfit};
-use crate::agents::{self, Brief, Earlier, Session};
+use crate::agents::tool_access::ToolAccess;
+use crate::agents::{self, Agent, Brief, Earlier, Session};
 use crate::dispatch::board::Phase;
 use crate::git::merge::short;
 use crate::git::workspaces::Workspace;
@@ -23,21 +26,23 @@ impl Worker {
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Option<Change>, Outcome> {
-        let mut untouched = self.set_up(context, transcript, stop).await?;
-        let on_base = self.check_base(context, &mut untouched, transcript, stop).await?;
-        let mut session_state = SessionState::new(context);
-        session_state.questions = self.guarded(context, session_state.questions);
-        self.apply_skills(context, &session_state, transcript, stop).await?;
-        self.look_before(context).await;
-        self.choose_expertise(context).await;
-        let mut feedback = session_state.feedback(context);
+        let left = context.left().take();
+        let (before, mut session_state, mut feedback) = match &left {
+            Some(left) => self.as_before(context, left),
+            None => self.before(context, transcript, stop).await?,
+        };
+        let mut round = left.as_ref().map(|left| left.begun.round);
+        let mut left = left;
         loop {
-            let round = feedback.as_ref().map_or(0, |feedback| feedback.round);
-            let found = match self
-                .one_round(context, feedback.as_ref(), &mut session_state, transcript, stop)
-                .await
-            {
-                Ok(()) => self.judged(context, untouched.as_deref(), transcript, stop).await,
+            let begins = RoundStart {
+                round: round.take().unwrap_or_else(|| feedback.as_ref().map_or(0, |feedback| feedback.round)),
+                feedback: feedback.as_ref(),
+                before: &before,
+                left: left.take(),
+            };
+            let round = begins.round;
+            let found = match self.one_round(context, begins, &mut session_state, transcript, stop).await {
+                Ok(()) => self.judged(context, before.untouched.as_deref(), transcript, stop).await,
                 Err(outcome) => Err(outcome),
             };
             match found {
@@ -46,7 +51,7 @@ impl Worker {
                 }
                 Err(Outcome::Failed(failure))
                     if round >= context.task.fix_rounds.min(1)
-                        && on_base.knows(&failure, &context.workspace.directory) =>
+                        && before.on_base.knows(&failure, &context.workspace.directory) =>
                 {
                     let message = format!("{}, as on the untouched base", failure.message);
                     return Err(Outcome::Failed(Failure {
@@ -72,57 +77,153 @@ impl Worker {
         }
     }
 
-    /// The agent's work, then the commands that check it.
-    async fn one_round(
+    /// Setting up, and what there is to know before the agent begins.
+    async fn before(
         &self,
         context: &AttemptContext<'_>,
-        feedback: Option<&Feedback>,
-        session_state: &mut SessionState,
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
-    ) -> Result<(), Outcome> {
-        let agent = agents::agent(context.plan, context.task.agent_name()).map_err(unfit)?;
+    ) -> Result<(Before, SessionState, Option<Feedback>), Outcome> {
+        let mut untouched = self.set_up(context, transcript, stop).await?;
+        let on_base = self.check_base(context, &mut untouched, transcript, stop).await?;
+        let mut session_state = SessionState::new(context);
+        session_state.questions = self.guarded(context, session_state.questions);
+        self.apply_skills(context, &session_state, transcript, stop).await?;
+        self.look_before(context).await;
+        self.choose_expertise(context).await;
+        let feedback = session_state.feedback(context);
+        let before = Before {
+            untouched,
+            on_base,
+            skills: context.skills.get().cloned().unwrap_or_default(),
+            expertise: context.trail.section.get().cloned(),
+            in_place: context.in_place.get().cloned(),
+        };
+        Ok((before, session_state, feedback))
+    }
+
+    /// What another coordinator has found out before, and where its round begins.
+    fn as_before(
+        &self,
+        context: &AttemptContext<'_>,
+        left: &LeftAtWork,
+    ) -> (Before, SessionState, Option<Feedback>) {
+        let Begun { before, session, resumed, spent, .. } = &left.begun;
+        let mut session_state = SessionState::of_round(context, session.clone(), *resumed, *spent);
+        session_state.questions = self.guarded(context, session_state.questions);
+        let _ = context.skills.set(before.skills.clone());
+        before.expertise.clone().map(|section| context.trail.section.set(section));
+        before.in_place.clone().map(|watched| context.in_place.set(watched));
+        (before.clone(), session_state, None)
+    }
+
+    /// What the agent is told in this round, and the place that has all it needs for that.
+    async fn told(
+        &self,
+        context: &AttemptContext<'_>,
+        agent: &dyn Agent,
+        feedback: Option<&Feedback>,
+        session_state: &mut SessionState,
+        stop: &watch::Receiver<Stop>,
+    ) -> Result<Told, Outcome> {
         let workspace = self.supplied(stop, || self.with_feedback(context, feedback)).await;
         let workspace = workspace.map_err(|error| no_workspace(&error))?;
         let said = session_state.remarks(&self.message_queue, &context.order.task);
-        let SessionState { session, questions, .. } = &*session_state;
-        let known = session.begun && agent.abilities().resumes;
+        let known = session_state.session.begun && agent.abilities().resumes;
         let words = |known: bool| {
             let told = self.words(context, &workspace, feedback, known)?;
             Ok(told + &as_words(&said))
         };
         let (anew, words) = (known.then(|| words(false)).transpose()?, words(known)?);
-        if !session.begun && !agent.names_conversations() {
-            self.tell_session(context, &session.id);
+        if !session_state.session.begun && !agent.names_conversations() {
+            self.tell_session(context, &session_state.session.id);
         }
-        let (task, caller) = (context.task, &self.caller);
-        let manner = prompt::manner(context.plan, task);
-        let token = self.tool_token(context, questions).await?;
-        let tools = token.as_ref().map(|token| &token.access);
         let (cut_short, sent_back) = feedback.map_or((false, false), Feedback::of_what_was_done);
-        let earlier = Earlier { cut_short, sent_back, said: &said };
+        Ok(Told { workspace, words, anew, cut_short, sent_back, said })
+    }
+
+    /// What it takes to go on with this round after us, where that can be.
+    fn begun(
+        &self,
+        context: &AttemptContext<'_>,
+        begins: &RoundStart<'_>,
+        session_state: &SessionState,
+        told: &Told,
+        tools: Option<&ToolAccess>,
+    ) -> Option<Begun> {
+        self.services.shims.get().filter(|_| matches!(context.task.work, Work::Prompt(_)))?;
+        let order = context.order;
+        let secret = secret().inspect_err(|error| self.warn_mortal(&order.task, error)).ok()?;
+        Some(Begun {
+            version: VERSION,
+            secret,
+            task: order.task.clone(),
+            attempt: order.attempt,
+            choice: order.choice.clone(),
+            start_from: order.start_from.clone(),
+            worked: Millis(context.worked().as_millis() as u64),
+            workspace: context.workspace.clone(),
+            before: begins.before.clone(),
+            round: begins.round,
+            session: session_state.session.clone(),
+            resumed: session_state.is_resumed(),
+            spent: session_state.spent,
+            told: told.clone(),
+            tools: tools.cloned(),
+        })
+    }
+
+    /// The agent's work, then the commands that check it.
+    async fn one_round(
+        &self,
+        context: &AttemptContext<'_>,
+        mut begins: RoundStart<'_>,
+        session_state: &mut SessionState,
+        transcript: &mut Transcript,
+        stop: &mut watch::Receiver<Stop>,
+    ) -> Result<(), Outcome> {
+        let agent = agents::agent(context.plan, context.task.agent_name()).map_err(unfit)?;
+        let left = begins.left.take();
+        let told = match &left {
+            Some(left) => left.begun.told.clone(),
+            None => self.told(context, agent, begins.feedback, session_state, stop).await?,
+        };
+        let token = self.tool_token(context, &session_state.questions, left.as_deref()).await?;
+        let tools = token.as_ref().map(|token| &token.access);
+        let taking = match left {
+            Some(left) => Taking::On(left),
+            None => Taking::Round(self.begun(context, &begins, session_state, &told, tools).map(Box::new)),
+        };
+        let SessionState { session, questions, .. } = &*session_state;
         let brief = Brief {
-            task,
-            workspace: &workspace,
-            caller,
-            words,
-            anew,
+            task: context.task,
+            workspace: &told.workspace,
+            caller: &self.caller,
+            words: told.words.clone(),
+            anew: told.anew.clone(),
             session,
             questions,
-            earlier,
-            manner,
+            earlier: Earlier { cut_short: told.cut_short, sent_back: told.sent_back, said: &told.said },
+            manner: prompt::manner(context.plan, context.task),
             tools,
         };
         context.timer.enter(Phase::Working);
-        let (talk, exit) = self.converse(context, agent, &brief, transcript, stop, true).await?;
+        let (talk, exit) = self.converse(context, agent, &brief, transcript, stop, taking).await?;
         context.timer.enter(Phase::Verifying);
         let name = talk.session().unwrap_or(&session.id).to_owned();
         session_state.session = Session { id: name, begun: true };
         let cut = talk.cut().map(|cut| transcript.redactor().outcome(cut));
         session_state.spent |= talk.spent();
+        let lost = talk.lost;
         let ending = talk.finish(exit.map_err(Outcome::Failed)?, transcript.redactor());
         if let Some(cut) = cut {
             return Err(cut);
+        }
+        if lost {
+            // That is not the fault of its work, which its next attempt goes on with.
+            transcript.note("[conductor: the process that held its agent was ended, and the agent with it]");
+            self.notice(format!("{}: the process that held its agent was ended", context.order.task));
+            return Err(Outcome::Interrupted);
         }
         if let Some(until) = ending.parked {
             self.park(context.task, until);
@@ -181,6 +282,16 @@ impl Worker {
             self.report(Input::SessionStarted { task, attempt, session: name.to_owned() });
         }
     }
+}
+
+/// How a round begins.
+struct RoundStart<'a> {
+    /// How often the agent has been asked to mend its work.
+    round: u32,
+    feedback: Option<&'a Feedback>,
+    before: &'a Before,
+    /// It was begun by another coordinator.
+    left: Option<Box<LeftAtWork>>,
 }
 
 /// Whether the agent that did the work can be asked to fix it.

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use super::conversation::Conversation;
 use super::{Order, Stop, Worker, log_lines};
 use crate::host::shortage::PAUSE;
+use crate::process::shim::{ShimLink, Through};
 use crate::process::transcript::{Speaker, Transcript};
 use crate::process::{self, Exit, GRACE, Launch, Running};
 
@@ -45,14 +46,14 @@ impl Worker {
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Exit, Failure> {
-        self.run_talking(order, launch, transcript, stop, None).await
+        self.run_talking(order, (launch, Source::Start(None)), transcript, stop, None).await
     }
 
     /// As `run_process`, with a conversation that reads its output and answers.
     pub(super) async fn run_talking(
         &self,
         order: &Order,
-        launch: &Launch,
+        (launch, source): (&Launch, Source),
         transcript: &mut Transcript,
         stop: &mut watch::Receiver<Stop>,
         mut talk: Option<&mut Conversation>,
@@ -60,17 +61,20 @@ impl Worker {
         let lost =
             |error: io::Error| Failure::new(FailureClass::Killed, format!("lost sight of it: {error}"));
         let started = Instant::now();
-        let mut running = loop {
-            let stream = talk.as_ref().and_then(|talk| talk.stream());
-            match self.start(order, launch, transcript, stream).await {
-                Err(error) if self.waits_for(&error, stop) => tokio::time::sleep(PAUSE).await,
-                started => break started.map_err(|error| missing(launch, &error))?,
-            }
+        let mut running = match source {
+            Source::Left(link) => Running::attached(&self.services.processes, *link, self.mark(order)),
+            Source::Start(through) => loop {
+                let stream = talk.as_ref().and_then(|talk| talk.stream());
+                match self.start(order, launch, transcript, stream, through.as_ref()).await {
+                    Err(error) if self.waits_for(&error, stop) => tokio::time::sleep(PAUSE).await,
+                    started => break started.map_err(|error| missing(launch, &error))?,
+                }
+            },
         };
         let process = running.pid();
         log_lines::process_started(launch, process);
         if let Some(talk) = talk.as_deref_mut() {
-            talk.open(running.take_stdin());
+            talk.open(running.take_stdin(), running.notes());
         }
         match tokio::time::timeout(BRIEF, running.exited()).await {
             Ok(exited) => exited.map_err(lost)?,
@@ -90,6 +94,9 @@ impl Worker {
                 .map_err(lost)?;
             }
         }
+        if let Some(talk) = talk.as_deref_mut() {
+            talk.lost = running.is_lost();
+        }
         let (exit, took) = running.finish(started.elapsed()).await.map_err(lost)?;
         log_lines::process_ended(process, exit, started.elapsed());
         self.link.board.takes(&order.task, took);
@@ -103,9 +110,11 @@ impl Worker {
     pub(super) async fn open_transcript(
         &self,
         speaker: &Speaker<'_>,
+        is_new: bool,
         stop: &watch::Receiver<Stop>,
     ) -> Result<Transcript, Outcome> {
-        let opened = self.supplied(stop, || Transcript::open(speaker)).await;
+        let open = || if is_new { Transcript::open(speaker) } else { Transcript::reopen(speaker) };
+        let opened = self.supplied(stop, open).await;
         opened.map_err(|error| unwritable(speaker, &error))
     }
 
@@ -117,17 +126,30 @@ impl Worker {
         launch: &Launch,
         transcript: &Transcript,
         stream: Option<&Transcript>,
+        through: Option<&Through>,
     ) -> io::Result<Running> {
         let (mark, writer) = (self.mark(order), transcript.writer()?);
-        let stream = stream.map(Transcript::writer).transpose()?;
-        if process::under_way() < *CORES {
-            return Running::start(&self.services.processes, launch, mark, writer, stream);
+        let files = (writer, stream.map(Transcript::writer).transpose()?);
+        // A shim is waited for.
+        if process::under_way() < *CORES && through.is_none() {
+            return Running::start(&self.services.processes, launch, mark, files, None);
         }
         let (processes, launch) = (self.services.processes.clone(), launch.clone());
-        tokio::task::spawn_blocking(move || Running::start(&processes, &launch, mark, writer, stream))
-            .await
-            .unwrap_or_else(|error| Err(io::Error::other(error)))
+        let through = through.cloned();
+        tokio::task::spawn_blocking(move || {
+            Running::start(&processes, &launch, mark, files, through.as_ref())
+        })
+        .await
+        .unwrap_or_else(|error| Err(io::Error::other(error)))
     }
+}
+
+/// Where a process comes from.
+pub(super) enum Source {
+    /// It is started, by a shim if it is to outlive us.
+    Start(Option<Through>),
+    /// A shim holds it, which another coordinator has started.
+    Left(Box<ShimLink>),
 }
 
 /// Until the main process has exited: keeps the transcript short and carries out a stop.

@@ -1,7 +1,7 @@
 //! What attempts of one run share in the process that carries them out: what was found once, and what there is only so much of.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use conductor_core::plan::Limits;
 use conductor_core::values::ids::RunId;
@@ -12,6 +12,7 @@ use super::base::BaseChecks;
 use super::baselines::Baselines;
 use super::first_start::FirstStarts;
 use super::learning::Shelf;
+use super::reattaching::{Reattaching, ShimPlace};
 use super::supplies::Supplies;
 use super::tools::ToolServer;
 use crate::git::checkpoints::Checkpoint;
@@ -21,6 +22,10 @@ pub(crate) struct Services {
     pub(crate) processes: Arc<RunProcesses>,
     /// What the user was told and need not hear again.
     pub(super) warned: Mutex<BTreeSet<String>>,
+    /// Where agents are started so that they outlive this process; none does otherwise.
+    pub(crate) shims: OnceLock<ShimPlace>,
+    /// What another coordinator has left at work.
+    pub(crate) reattaching: Reattaching,
     pub(super) accounts: Accounts,
     pub(super) first_starts: FirstStarts,
     pub(super) baselines: Baselines,
@@ -39,6 +44,8 @@ impl Services {
         Services {
             processes: RunProcesses::new(run.clone()),
             warned: Mutex::default(),
+            shims: OnceLock::new(),
+            reattaching: Reattaching::default(),
             accounts: Accounts::default(),
             first_starts: FirstStarts::default(),
             baselines: Baselines::default(),

@@ -44,6 +44,23 @@ impl SessionState {
         SessionState { session, resumed: begun, questions, words, unheard, spent: false, answered, set_back }
     }
 
+    /// As it was when another coordinator began a round.
+    pub(super) fn of_round(
+        context: &AttemptContext<'_>,
+        session: Session,
+        resumed: bool,
+        spent: bool,
+    ) -> SessionState {
+        // What the round began with, it was told.
+        let told = (Vec::new(), None, None);
+        let (unheard, answered, set_back) = told;
+        SessionState { session, resumed, spent, unheard, answered, set_back, ..SessionState::new(context) }
+    }
+
+    pub(super) fn is_resumed(&self) -> bool {
+        self.resumed
+    }
+
     /// What the first round starts from, if not from nothing.
     pub(super) fn feedback(&mut self, context: &AttemptContext<'_>) -> Option<Feedback> {
         if let Some(failure) = self.set_back.take() {

@@ -6,6 +6,7 @@ use conductor_core::plan::Work;
 use conductor_core::run::event::Outcome;
 use tokio::sync::watch;
 
+use super::reattaching::Taking;
 use super::session_state::SessionState;
 use super::session_state::new_session;
 use super::{AttemptContext, Stop, Worker, unfit};
@@ -101,7 +102,7 @@ impl Worker {
             manner: prompt::manner(context.plan, context.task),
             tools: None,
         };
-        let (talk, exit) = self.converse(context, agent, &brief, transcript, stop, false).await?;
+        let (talk, exit) = self.converse(context, agent, &brief, transcript, stop, Taking::Aside).await?;
         if let Some(asked @ Outcome::Asked(_)) = talk.cut() {
             return Err(transcript.redactor().outcome(asked));
         }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::frame::Part;
 
 /// Every name that an event can have.
-pub(crate) const NAMES: [&str; 48] = [
+pub(crate) const NAMES: [&str; 49] = [
     "batch_start",
     "batch_complete",
     "batch_failed",
@@ -43,6 +43,7 @@ pub(crate) const NAMES: [&str; 48] = [
     "run_drained",
     "attempt_leased",
     "lease_lost",
+    "attempt_reattached",
     "stop_requested",
     "work_set_aside",
     "merge_withdrawn",
@@ -243,6 +244,7 @@ fn own_name(event: &Event) -> &'static str {
         Event::RunDrained { .. } => "run_drained",
         Event::AttemptLeased { .. } => "attempt_leased",
         Event::LeaseLost { .. } => "lease_lost",
+        Event::AttemptReattached { .. } => "attempt_reattached",
         Event::StopRequested { .. } => "stop_requested",
         Event::WorkSetAside { .. } => "work_set_aside",
         Event::MergeWithdrawn { .. } => "merge_withdrawn",

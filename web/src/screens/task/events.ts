@@ -211,6 +211,8 @@ function of(event: TaskEvent): Omit<Told, "seq" | "at"> {
       return minor(text.leased);
     case "lease_lost":
       return plain(text.lost);
+    case "attempt_reattached":
+      return plain(text.reattached);
     case "session_started":
       return minor(text.session);
     case "process_started":

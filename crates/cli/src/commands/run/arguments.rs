@@ -138,6 +138,7 @@ impl<'a> Resolved<'a> {
         limits.max_tokens = typed.max_tokens.or(limits.max_tokens);
         limits.max_time = typed.max_time.or(limits.max_time);
         limits.max_attempts = typed.max_attempts.or(limits.max_attempts);
+        limits.orphan_grace = typed.orphan_grace.or(limits.orphan_grace);
         limits.outage_patience = typed.outage_patience.or(limits.outage_patience).or(Some(PATIENCE));
         for (name, amount) in machine() {
             limits.resources.entry(name).or_insert(amount);

@@ -35,9 +35,21 @@ pub(super) fn world(
     let output = options.output.as_ref().map_or_else(|| claim.directory().to_owned(), PathBuf::from);
     let every = args.conflict_monitor;
     let conflict_monitor = (every > Millis(0)).then_some(Duration::from_millis(every.0));
-    let reaper = super::super::reaper::command(&claim);
-    let (examiner, workers) = (None, None);
-    World { log, claim, workspaces, directory, output, ours, conflict_monitor, examiner, reaper, workers }
+    let reaper = super::super::reaper::command(&claim, options.limits.orphan_grace);
+    let (examiner, workers, shim) = (None, None, super::super::shim::program());
+    World {
+        log,
+        claim,
+        workspaces,
+        directory,
+        output,
+        ours,
+        conflict_monitor,
+        examiner,
+        reaper,
+        shim,
+        workers,
+    }
 }
 
 /// The repository tasks get worktrees of, where any of them wants one. What was not said is settled here and recorded,

@@ -123,7 +123,7 @@ async fn clear(archive: &Archive, stored: &StoredRun, all: bool) -> Result<Clear
     let (notices, mut told) = tokio::sync::mpsc::unbounded_channel();
     run_repo.listen(notices);
     let known: HashSet<String> = run_repo.rescued()?.into_iter().map(|(name, _)| name).collect();
-    let (_, mut troubles) = workspaces.rescue_left(run);
+    let (_, mut troubles) = workspaces.rescue_left(run, |_| false);
     run_repo.clear_later(&works(run), all)?;
     while let Ok(notice) = told.try_recv() {
         troubles.push(notice);

@@ -92,6 +92,11 @@ impl Checked {
                     self.check_start(&task);
                     self.live.push((task, attempt));
                 }
+                Action::Reattach { task, attempt } => {
+                    // Its new coordinator does not know that.
+                    self.handed_in.remove(&(task.clone(), attempt));
+                    assert!(self.live.contains(&(task, attempt)), "only what lives is gone on with");
+                }
                 Action::Stop { task, attempt, why } => {
                     if why == StopReason::Preempted {
                         self.check_preemption(&task, attempt);
@@ -621,12 +626,38 @@ impl Checked {
         self.take_up();
     }
 
+    /// Some of those at work whose agents live on when their coordinator dies.
+    fn outliving(&self, run: &Run) -> BTreeMap<TaskId, Attached> {
+        let at_work = run.tasks().filter_map(|(task, progress)| match &progress.state {
+            TaskState::Running(running) if can_be_reattached(running) => {
+                Some((task.id.clone(), running.attempt))
+            }
+            _ => None,
+        });
+        let chosen = at_work.enumerate().filter(|(at, _)| (at + self.script.log.len()).is_multiple_of(2));
+        let worked = Millis::from_secs(self.script.secs % 7);
+        chosen.map(|(_, (task, attempt))| (task, Attached { attempt, worked })).collect()
+    }
+
     fn take_up(&mut self) {
         let run = Run::replay(&self.script.log).unwrap();
         let mut options = self.options.clone();
         // What a user said last of caps counts for the next coordinator, too.
         options.limits = run.options().limits.clone();
-        let (scheduler, decision) = Scheduler::start(run, options, now(self.script.secs)).unwrap();
+        let resume_state = ResumeState { attached: self.outliving(&run), ..ResumeState::default() };
+        let before: HashMap<TaskId, u32> =
+            run.tasks().map(|(task, progress)| (task.id.clone(), progress.last_attempt)).collect();
+        let (scheduler, decision) =
+            Scheduler::take_up(run, options, now(self.script.secs), resume_state.clone()).unwrap();
+        for (task, Attached { attempt, .. }) in &resume_state.attached {
+            let place = scheduler.run().place(task).unwrap();
+            let progress = scheduler.run().progress(place);
+            assert_eq!(progress.last_attempt, before[task], "{task} was not started again");
+            assert!(
+                matches!(&progress.state, TaskState::Running(running) if running.attempt == *attempt),
+                "{task} is at work as before"
+            );
+        }
         self.script.scheduler = scheduler;
         self.merge = None;
         self.finished = false;

@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use conductor_core::run::event::Change;
+use serde::{Deserialize, Serialize};
 
 use super::{Rescued, Workspace, WorkspaceBackend, WorkspaceError, WorkspaceRequest};
 
@@ -43,12 +44,12 @@ const READ_OF_ONE: u64 = 8 << 20;
 
 /// What a folder holds at one moment: all of it but git's own files and ours. Another moment's look tells whether
 /// anything in it was changed since; by which process cannot be told.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Look {
     files: HashMap<PathBuf, Seen>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Seen {
     size: u64,
     mode: u32,

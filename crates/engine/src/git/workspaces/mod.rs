@@ -33,6 +33,7 @@ use conductor_core::run::event::{Change, Round};
 use conductor_core::run::{Run, Running, TaskState};
 use conductor_core::schedule::Unlanded;
 use conductor_core::values::ids::{Attempt, RunId, TaskId};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::git::{GitError, Repository};
@@ -171,7 +172,7 @@ impl WorkspaceRequest {
 }
 
 /// A place to work, made ready.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Workspace {
     pub directory: PathBuf,
     /// The commit it started from, where there is one.
@@ -321,11 +322,16 @@ impl Workspaces {
 
     /// Keeps what interrupted attempts had done, before their workspaces are used again or cleared. What could not be
     /// saved is told.
-    pub fn rescue_left(&self, run: &Run) -> (BTreeMap<TaskId, Change>, Vec<String>) {
+    pub fn rescue_left(
+        &self,
+        run: &Run,
+        goes_on: impl Fn(&TaskId) -> bool,
+    ) -> (BTreeMap<TaskId, Change>, Vec<String>) {
         let (mut left, mut troubles) = (BTreeMap::new(), Vec::new());
         for (task, progress) in run.tasks() {
             if let TaskState::Running(running) = &progress.state
                 && !running.ended
+                && !goes_on(&task.id)
                 && let Some((workspaces, request)) = self.left_in(run, task, running)
             {
                 match workspaces.rescue(&request) {

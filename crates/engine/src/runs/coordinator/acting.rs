@@ -24,6 +24,7 @@ impl Coordinator {
                     self.start(Order { context, plan, place, task, attempt, executor, choice, start_from });
                 }
             }
+            Action::Reattach { task, attempt } => self.reattach(task, attempt),
             // What was handed in meanwhile is checked to the end.
             Action::Stop { task, attempt, why: StopReason::Preempted }
                 if self
@@ -39,6 +40,19 @@ impl Coordinator {
             Action::MoveBranch { from, to } => self.move_branch(from, to),
             Action::Examine { stage } => self.examine(stage),
             Action::Finish => self.finished = true,
+        }
+    }
+
+    /// Goes on with what another coordinator has begun, as that has written it down.
+    fn reattach(&mut self, task: TaskId, attempt: Attempt) {
+        let run = self.scheduler.run();
+        let Some(place) = run.place(&task) else { return };
+        let TaskState::Running(running) = &run.progress(place).state else { return };
+        let executor = running.executor;
+        let (context, plan) = (self.worker.context.clone(), run.plan().clone());
+        if let Some(begun) = self.worker.services.reattaching.begun(run, place, attempt) {
+            let (choice, start_from) = (begun.choice, begun.start_from);
+            self.start(Order { context, plan, place, task, attempt, executor, choice, start_from });
         }
     }
 

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use conductor_core::plan::{Limits, groups};
+use conductor_core::plan::{Limits, ORPHAN_GRACE, groups};
 use conductor_core::run::{Run, TaskState};
 use conductor_core::schedule::{ResumeState, Scheduler};
-use conductor_core::values::ids::RunId;
+use conductor_core::values::ids::{RunId, TaskId};
 use tokio::sync::mpsc;
 
 use super::backlog::Backlog;
@@ -25,7 +25,7 @@ use crate::process::transcript::Speaker;
 use crate::process::{self, Teardown};
 use crate::runs::conflict_monitor::{AtWork, ConflictMonitor};
 use crate::stores::bus::Bus;
-use crate::worker::{Local, Worker, left_usage};
+use crate::worker::{Local, Reattaching, ShimPlace, Worker, left_usage};
 
 impl Coordinator {
     /// Takes up a run that is in the store. Nothing starts before `run` is called, so onlookers miss nothing.
@@ -35,11 +35,17 @@ impl Coordinator {
         world: World,
     ) -> Result<(Coordinator, mpsc::UnboundedReceiver<String>), CoordinatorError> {
         let id = world.log.run().clone();
-        clear_processes(&id, &run, &world.claim);
+        let reattaching = Reattaching::default();
+        if world.shim.is_some() && world.workers.is_none() {
+            reattaching.find(&id, &run, world.claim.directory(), &world.output);
+        }
+        let attached = reattaching.attached();
+        let goes_on = |task: &TaskId| attached.contains_key(task);
+        clear_processes(&id, &run, &world.claim, &reattaching.spared(), goes_on);
         let caller = Caller::new(std::env::vars_os());
         agents::keep_secrets_of(run.plan());
-        let (used, uncounted) = left_usage(&run, &world.output);
-        rescue_transcripts(&run, &world.output, &caller);
+        let (used, uncounted) = left_usage(&run, &world.output, goes_on);
+        rescue_transcripts(&run, &world.output, &caller, goes_on);
         let (sender, messages) = mpsc::unbounded_channel();
         let (notices, notice_reader) = mpsc::unbounded_channel();
         if let Some(run_repo) = world.workspaces.run_repo() {
@@ -48,18 +54,25 @@ impl Coordinator {
         let (at_work, ours) = (AtWork::default(), ours(&world));
         let conflict_monitor = conflict_monitor(&world, &at_work, &ours);
         let context = context(&id, &world, ours, &start.options.limits);
-        let World { log, claim, workspaces, directory, examiner, reaper, workers, .. } = world;
+        let World { log, claim, workspaces, directory, examiner, reaper, shim, workers, .. } = world;
         let link = Link::new(sender.clone(), notices.clone());
         let plan = run.plan().clone();
-        let worker = Arc::new(Worker::new(Arc::new(context), plan, workspaces, caller, link));
+        let mut worker = Worker::new(Arc::new(context), plan, workspaces, caller, link);
+        worker.services.reattaching = reattaching;
+        if let Some(program) = shim.filter(|_| workers.is_none()) {
+            let grace = start.options.limits.orphan_grace.unwrap_or(ORPHAN_GRACE);
+            let place = ShimPlace { program, run_folder: claim.directory().to_owned(), grace };
+            let _ = worker.services.shims.set(place);
+        }
+        let worker = Arc::new(worker);
         worker.services.processes.record_descent(claim.directory());
         let dispatch = dispatch(workers, &worker);
-        let (left, troubles) = worker.workspaces.rescue_left(&run);
+        let (left, troubles) = worker.workspaces.rescue_left(&run, goes_on);
         troubles.into_iter().chain(uncounted).for_each(|trouble| worker.notice(trouble));
         let durable = run.seq();
         let mut clock = Clock::start();
         let left = left.into_iter().map(|(task, left)| (task, redact::known().change(left))).collect();
-        let resume_state = ResumeState { reopen: start.reopen, left, used };
+        let resume_state = ResumeState { reopen: start.reopen, left, used, attached };
         let (scheduler, first) = Scheduler::take_up(run, start.options, clock.now(), resume_state)?;
         let teardown = Teardown::new(worker.services.processes.clone(), claim.directory());
         let coordinator = Coordinator {
@@ -123,10 +136,16 @@ fn dispatch(workers: Option<Workers>, worker: &Arc<Worker>) -> Arc<dyn Dispatch>
 }
 
 /// Ends what a dead coordinator left running, and prepares this process for what it starts itself.
-fn clear_processes(id: &RunId, run: &Run, claim: &RunClaim) {
+fn clear_processes(
+    id: &RunId,
+    run: &Run,
+    claim: &RunClaim,
+    spared: &[(PathBuf, String)],
+    goes_on: impl Fn(&TaskId) -> bool,
+) {
     process::raise_descriptor_limit();
     process::adopt_orphans();
-    process::end_leftovers(id, claim.directory(), &noted(run));
+    process::end_leftovers_but(id, claim.directory(), &noted(run, goes_on), spared);
 }
 
 /// Where Conductor itself writes: no change there is the user's or an agent's.
@@ -148,8 +167,9 @@ fn conflict_monitor(
 }
 
 /// The processes a dead coordinator had noted as running.
-fn noted(run: &Run) -> Vec<conductor_core::run::event::Process> {
+fn noted(run: &Run, goes_on: impl Fn(&TaskId) -> bool) -> Vec<conductor_core::run::event::Process> {
     run.tasks()
+        .filter(|(task, _)| !goes_on(&task.id))
         .filter_map(|(_, progress)| match &progress.state {
             TaskState::Running(running) => running.process,
             _ => None,
@@ -159,8 +179,8 @@ fn noted(run: &Run) -> Vec<conductor_core::run::event::Process> {
 
 /// What interrupted attempts had written goes where their transcripts belong. One that cannot be moved stays
 /// in its spool, and no other attempt writes there.
-fn rescue_transcripts(run: &Run, output: &Path, caller: &Caller) {
-    for (task, progress) in run.tasks() {
+fn rescue_transcripts(run: &Run, output: &Path, caller: &Caller, goes_on: impl Fn(&TaskId) -> bool) {
+    for (task, progress) in run.tasks().filter(|(task, _)| !goes_on(&task.id)) {
         if let TaskState::Running(running) = &progress.state {
             let (executor, attempt) = (running.executor, running.attempt);
             let _ = Speaker { output, executor, task: &task.id, attempt }

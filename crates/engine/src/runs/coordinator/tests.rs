@@ -135,6 +135,7 @@ async fn taken_up(
         conflict_monitor: None,
         examiner: None,
         reaper: None,
+        shim: None,
         workers: None,
     };
     let start = Start { options: Options::with_slots(1), reopen: false };

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http_body_util::combinators::BoxBody;
@@ -28,18 +29,24 @@ type Answer = Response<BoxBody<Bytes, Infallible>>;
 /// Opened when the first attempt wants it.
 #[derive(Default)]
 pub(crate) struct ToolServer {
+    handlers: Handlers,
     open: OnceCell<Open>,
+    /// Where agents call that another coordinator has told where to.
+    earlier: Mutex<Vec<Serving>>,
 }
 
 struct Open {
     port: u16,
-    handlers: Handlers,
-    serving: JoinHandle<()>,
+    /// For those that hold it open when we are gone.
+    listener: Arc<OwnedFd>,
+    _serving: Serving,
 }
 
-impl Drop for Open {
+struct Serving(JoinHandle<()>);
+
+impl Drop for Serving {
     fn drop(&mut self) {
-        self.serving.abort();
+        self.0.abort();
     }
 }
 
@@ -75,18 +82,47 @@ impl Drop for ToolToken {
 
 impl ToolServer {
     pub(crate) async fn admit(&self, tool_handler: ToolHandler) -> io::Result<ToolToken> {
-        let open = self.open.get_or_try_init(Open::new).await?;
-        let path = format!("/mcp/{}/{}", tool_handler.task, tool_handler.attempt);
-        let token = token()?;
+        let open = self.open.get_or_try_init(|| Open::new(self.handlers.clone())).await?;
+        let path = path_of(&tool_handler);
+        let url = format!("http://127.0.0.1:{}{path}", open.port);
+        Ok(self.let_in(tool_handler, path, ToolAccess { url, token: token()? }))
+    }
+
+    /// An agent goes on by the address and the token that another coordinator gave it.
+    pub(crate) fn admit_again(
+        &self,
+        tool_handler: ToolHandler,
+        access: ToolAccess,
+        listener: &OwnedFd,
+    ) -> io::Result<ToolToken> {
+        let path = path_of(&tool_handler);
+        let token = self.let_in(tool_handler, path, access);
+        let listener = std::net::TcpListener::from(listener.try_clone()?);
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
+        let serving = Serving(tokio::spawn(serve(listener, self.handlers.clone())));
+        self.earlier.lock().unwrap_or_else(PoisonError::into_inner).push(serving);
+        Ok(token)
+    }
+
+    /// What listens for calls, for those that hold it open when we are gone.
+    pub(crate) fn listener(&self) -> Option<Arc<OwnedFd>> {
+        self.open.get().map(|open| open.listener.clone())
+    }
+
+    fn let_in(&self, tool_handler: ToolHandler, path: String, access: ToolAccess) -> ToolToken {
         // One of them takes nothing but plain answers.
         let config =
             StreamableHttpServerConfig::default().with_legacy_session_mode(false).with_json_response(true);
         let manager = Arc::new(NeverSessionManager::default());
         let service = StreamableHttpService::new(move || Ok(tool_handler.clone()), manager, config);
-        open.handlers.all().insert(path.clone(), (token.clone(), service));
-        let url = format!("http://127.0.0.1:{}{path}", open.port);
-        Ok(ToolToken { access: ToolAccess { url, token }, path, handlers: open.handlers.clone() })
+        self.handlers.all().insert(path.clone(), (access.token.clone(), service));
+        ToolToken { access, path, handlers: self.handlers.clone() }
     }
+}
+
+fn path_of(tool_handler: &ToolHandler) -> String {
+    format!("/mcp/{}/{}", tool_handler.task, tool_handler.attempt)
 }
 
 /// What lets an agent in, and nothing else: it comes from the system's own source, and cannot be guessed.
@@ -97,12 +133,12 @@ fn token() -> io::Result<String> {
 }
 
 impl Open {
-    async fn new() -> io::Result<Open> {
+    async fn new(handlers: Handlers) -> io::Result<Open> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let port = listener.local_addr()?.port();
-        let handlers = Handlers::default();
-        let serving = tokio::spawn(serve(listener, handlers.clone()));
-        Ok(Open { port, handlers, serving })
+        let held = Arc::new(listener.as_fd().try_clone_to_owned()?);
+        let serving = Serving(tokio::spawn(serve(listener, handlers)));
+        Ok(Open { port, listener: held, _serving: serving })
     }
 }
 

@@ -1,0 +1,392 @@
+//! The shim itself: a process that holds one agent, with everything the agent starts, for as long as the agent works.
+//!
+//! It does one thing at a time and keeps nothing of what the agent says: the agent writes to files itself. While no
+//! coordinator is there, it holds the agent to its deadline, and to the time within which a coordinator has to come.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::net::TcpListener;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use conductor_core::run::event::{Process, Processes};
+use conductor_core::values::units::Millis;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal};
+
+use super::super::control_group::{Group, leave_group_of};
+use super::super::{GRACE, children, collecting, exit, pid, set_up, tree};
+use super::frames::{Frame, Incoming, Kind, VERSION};
+use super::records::{EndedBy, ExitRecord, SOCKET, Said, ShimRecord};
+use super::{Address, Hello, Start, Welcome, passing};
+
+/// How long a coordinator may take to say who it is, or to take in what it is told.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How much is taken in at a time.
+const BITE: usize = 64 << 10;
+
+/// From the start of the shim's process to its end. Its standard input is the coordinator, its other two are the agent's.
+pub fn keep(folder: &Path) -> io::Result<()> {
+    let mut coordinator = UnixStream::from(rustix::io::fcntl_dupfd_cloexec(io::stdin(), 3)?);
+    // Only what is let go of is seen to be gone at the other side.
+    rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+    let start: Start = Frame::read(&mut coordinator)?.read_json()?;
+    let tools = start.brings_tools.then(|| passing::take(&coordinator)).transpose()?;
+    children::adopt_orphans();
+    leave_group_of(&start.mark.run);
+    let group = Group::enter(folder, &start.mark.run);
+    let kept = match Keeper::start(folder, start, tools, coordinator) {
+        Ok(keeper) => keeper.keep(),
+        Err((error, mut coordinator)) => {
+            let number = error.raw_os_error().unwrap_or(0) as u64;
+            Frame::new(Kind::Failed, number, error.to_string().into_bytes()).write(&mut coordinator)
+        }
+    };
+    if let Some(group) = group {
+        group.leave();
+    }
+    kept
+}
+
+/// Where a coordinator is heard.
+struct Link {
+    stream: UnixStream,
+    incoming: Incoming,
+    /// What the coordinators before this one have answered is not said again.
+    floor: u64,
+}
+
+struct Keeper {
+    folder: PathBuf,
+    start: Start,
+    began: Instant,
+    agent: Process,
+    main: Pid,
+    /// Readable when the agent has exited.
+    exited: UnixStream,
+    stdin: Option<ChildStdin>,
+    /// Still to be written to it, and whether it is closed behind that.
+    unsaid: Vec<u8>,
+    closing: bool,
+    listener: UnixListener,
+    _address: Address,
+    /// What listens for the agent's calls of tools.
+    tools: Option<TcpListener>,
+    link: Option<Link>,
+    alone_since: Option<Instant>,
+    /// Why it is being ended, and when it is made to.
+    ending: Option<(EndedBy, Instant)>,
+    said: Said,
+}
+
+impl Keeper {
+    fn start(
+        folder: &Path,
+        start: Start,
+        tools: Option<OwnedFd>,
+        coordinator: UnixStream,
+    ) -> Result<Keeper, (io::Error, UnixStream)> {
+        match Keeper::started(folder, start, tools) {
+            Ok(mut keeper) => match keeper.welcome_first(coordinator) {
+                Ok(()) => Ok(keeper),
+                Err((error, coordinator)) => {
+                    keeper.kill();
+                    Err((error, coordinator))
+                }
+            },
+            Err(error) => Err((error, coordinator)),
+        }
+    }
+
+    fn started(folder: &Path, start: Start, tools: Option<OwnedFd>) -> io::Result<Keeper> {
+        let address = Address::of(folder)?;
+        let _ = std::fs::remove_file(folder.join(SOCKET));
+        let listener = UnixListener::bind(&address.path)?;
+        listener.set_nonblocking(true)?;
+        let launch = start.launch();
+        let mut command = Command::new(&start.program);
+        set_up(&mut command, &launch, &start.mark);
+        command.arg0(&launch.program).stdin(Stdio::piped());
+        // Both are as the coordinator has opened them.
+        command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
+        let mut child = command.spawn()?;
+        let number = child.id();
+        children::remember(number);
+        let main = pid(number).ok_or_else(|| io::Error::other("the process has no number"))?;
+        let agent = Process { pid: number, start_time: tree::start_time(number).unwrap_or(0) };
+        let stdin = child.stdin.take();
+        if let Some(stdin) = &stdin {
+            rustix::io::ioctl_fionbio(stdin, true)?;
+        }
+        let keeper = Keeper {
+            folder: folder.to_owned(),
+            start,
+            began: Instant::now(),
+            agent,
+            main,
+            exited: watch_for_exit(main)?,
+            stdin,
+            unsaid: Vec::new(),
+            closing: false,
+            listener,
+            _address: address,
+            tools: tools.map(TcpListener::from),
+            link: None,
+            alone_since: None,
+            ending: None,
+            said: Said::default(),
+        };
+        ShimRecord::of_this_process(agent).write(folder).inspect_err(|_| keeper.kill())?;
+        Ok(keeper)
+    }
+
+    fn welcome_first(&mut self, mut coordinator: UnixStream) -> Result<(), (io::Error, UnixStream)> {
+        let said = Frame::json(Kind::Started, &self.agent).and_then(|frame| frame.write(&mut coordinator));
+        match said.and_then(|()| coordinator.try_clone()) {
+            Ok(stream) => self.link(stream).map_err(|error| (error, coordinator)),
+            Err(error) => Err((error, coordinator)),
+        }
+    }
+
+    fn link(&mut self, stream: UnixStream) -> io::Result<()> {
+        stream.set_read_timeout(None)?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        self.link = Some(Link { stream, incoming: Incoming::default(), floor: self.said.answered });
+        self.alone_since = None;
+        Ok(())
+    }
+
+    fn keep(mut self) -> io::Result<()> {
+        let mut kept = Ok(());
+        while !exit::is_over(self.main) {
+            if let Err(error) = self.turn() {
+                // Without us it would be free.
+                kept = Err(error);
+                self.kill();
+                break;
+            }
+        }
+        let ended = self.collect()?;
+        let written = ended.write(&self.folder);
+        if let (Some(link), Ok(frame)) = (&mut self.link, Frame::json(Kind::Ended, &ended)) {
+            let _ = frame.write(&mut link.stream);
+        }
+        kept.and(written)
+    }
+
+    /// Waits until there is something to do, and does it.
+    fn turn(&mut self) -> io::Result<()> {
+        self.see_to_the_time();
+        let (wants_in, wants_out) = (PollFlags::IN, PollFlags::OUT);
+        let stdin = self.stdin.as_ref().filter(|_| !self.unsaid.is_empty());
+        let mut fds = vec![PollFd::new(&self.exited, wants_in), PollFd::new(&self.listener, wants_in)];
+        fds.extend(self.link.as_ref().map(|link| PollFd::new(&link.stream, wants_in)));
+        fds.extend(stdin.map(|stdin| PollFd::new(stdin, wants_out)));
+        let left = self
+            .until_due()
+            .map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
+        match poll(&mut fds, left.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let calls = !fds[1].revents().is_empty();
+        let speaks = self.link.is_some() && !fds[2].revents().is_empty();
+        if speaks {
+            self.hear();
+        }
+        if calls {
+            self.answer_the_door();
+        }
+        self.write_on();
+        Ok(())
+    }
+
+    fn until_due(&self) -> Option<Duration> {
+        let now = Instant::now();
+        let dues = match (self.ending, self.alone_since) {
+            (Some((_, kill)), _) => [Some(kill), None],
+            (None, Some(since)) => [since.checked_add(self.start.grace()), self.deadline()],
+            (None, None) => [None, None],
+        };
+        dues.into_iter().flatten().min().map(|due| due.saturating_duration_since(now))
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.start.deadline.and_then(|left| self.began.checked_add(Duration::from_millis(left.0)))
+    }
+
+    /// Only what no coordinator sees to.
+    fn see_to_the_time(&mut self) {
+        let now = Instant::now();
+        if let Some((_, kill)) = self.ending {
+            if now >= kill {
+                self.kill();
+            }
+            return;
+        }
+        let Some(since) = self.alone_since else { return };
+        let is_late = self.deadline().is_some_and(|deadline| now >= deadline);
+        let is_forgotten = now.saturating_duration_since(since) >= self.start.grace();
+        if is_late || is_forgotten {
+            let why = if is_late { EndedBy::Deadline } else { EndedBy::Grace };
+            self.ending = Some((why, now + GRACE));
+            self.ask();
+        }
+    }
+
+    fn ask(&self) {
+        let _ = rustix::process::kill_process_group(self.main, Signal::TERM);
+    }
+
+    fn kill(&self) {
+        let _ = rustix::process::kill_process_group(self.main, Signal::KILL);
+        let _ = rustix::process::kill_process(self.main, Signal::KILL);
+    }
+
+    /// What the coordinator wants. One that is gone leaves us alone.
+    fn hear(&mut self) {
+        let Some(mut link) = self.link.take() else { return };
+        let mut bytes = vec![0; BITE];
+        match link.stream.read(&mut bytes) {
+            Ok(read) if read > 0 => link.incoming.add(&bytes[..read]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            _ => return self.alone_since = Some(Instant::now()),
+        }
+        loop {
+            match link.incoming.next() {
+                Ok(Some(frame)) => self.carry_out(frame, link.floor),
+                Ok(None) => break,
+                Err(_) => return self.alone_since = Some(Instant::now()),
+            }
+        }
+        self.link = Some(link);
+    }
+
+    fn carry_out(&mut self, frame: Frame, floor: u64) {
+        let Frame { kind, number, bytes } = frame;
+        match kind {
+            Kind::Say if number != 0 && number <= floor => {}
+            Kind::Say => {
+                self.said.answered = self.said.answered.max(number);
+                self.unsaid.extend(bytes);
+            }
+            Kind::Close => self.closing = true,
+            Kind::Heard => self.said.heard = self.said.heard.max(number),
+            Kind::Keep => self.said.kept.push(String::from_utf8_lossy(&bytes).into_owned()),
+            _ => {}
+        }
+    }
+
+    /// Writes as much as the agent takes now.
+    fn write_on(&mut self) {
+        while let Some(stdin) = self.stdin.as_mut().filter(|_| !self.unsaid.is_empty()) {
+            match stdin.write(&self.unsaid) {
+                Ok(written) => drop(self.unsaid.drain(..written)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                // It has closed it.
+                Err(_) => (self.unsaid, self.closing) = (Vec::new(), true),
+            }
+        }
+        if self.closing && self.unsaid.is_empty() {
+            self.stdin = None;
+        }
+    }
+
+    /// Lets a coordinator in that knows the secret. The one that was there before is let go of.
+    fn answer_the_door(&mut self) {
+        let Ok((stream, _)) = self.listener.accept() else { return };
+        if let Ok(Some(stream)) = self.let_in(stream) {
+            let _ = self.link(stream);
+        }
+    }
+
+    fn let_in(&mut self, mut stream: UnixStream) -> io::Result<Option<UnixStream>> {
+        stream.set_nonblocking(false)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let hello: Hello = Frame::read(&mut stream)?.read_json()?;
+        let Start { secret, mark, .. } = &self.start;
+        if hello.secret != *secret || hello.task != mark.task || hello.attempt != mark.attempt {
+            return Ok(None);
+        }
+        let said = Said { worked: self.worked(), ..self.said.clone() };
+        let welcome = Welcome {
+            version: VERSION,
+            agent: self.agent,
+            said,
+            ending: self.ending.map(|(why, _)| why),
+            has_tools: self.tools.is_some(),
+        };
+        Frame::json(Kind::Welcome, &welcome)?.write(&mut stream)?;
+        if let Some(tools) = &self.tools {
+            passing::give(&stream, tools.as_fd())?;
+        }
+        Ok(Some(stream))
+    }
+
+    fn worked(&self) -> Millis {
+        Millis(self.began.elapsed().as_millis() as u64)
+    }
+
+    /// After the agent: ends what is left of it, and says how it was.
+    fn collect(&mut self) -> io::Result<ExitRecord> {
+        self.kill();
+        let (status, took): (ExitStatus, Processes) = collecting::collect(self.main)?;
+        children::forget(self.agent.pid);
+        end_all_below();
+        let length = rustix::fs::fstat(io::stdout()).map_or(0, |stat| stat.st_size as u64);
+        let said = Said { worked: self.worked(), ..std::mem::take(&mut self.said) };
+        Ok(ExitRecord {
+            code: status.code(),
+            signal: std::os::unix::process::ExitStatusExt::signal(&status),
+            took,
+            length,
+            ended_by: self.ending.map_or(EndedBy::Itself, |(why, _)| why),
+            agent: self.agent,
+            state: said,
+        })
+    }
+}
+
+/// What the other side reads the end of when a process has exited; it is still to be collected then.
+fn watch_for_exit(main: Pid) -> io::Result<UnixStream> {
+    const STACK: usize = 64 << 10;
+    let (ours, theirs) = UnixStream::pair()?;
+    let waiting = move || {
+        use rustix::process::{WaitId, WaitIdOptions, waitid};
+        let _held = theirs;
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(main), options) {}
+    };
+    std::thread::Builder::new().stack_size(STACK).spawn(waiting)?;
+    Ok(ours)
+}
+
+/// Every orphan of the agent's tree comes to us: ends them until there is none.
+fn end_all_below() {
+    let begun = Instant::now();
+    loop {
+        match rustix::process::wait(rustix::process::WaitOptions::NOHANG) {
+            Ok(Some(_)) => continue,
+            Ok(None) => {}
+            Err(_) => return,
+        }
+        if begun.elapsed() > tree::CHASE {
+            return;
+        }
+        tree::kill_children();
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The agent's words are not for the shim's own standard output.
+pub fn silence(error: &io::Error, folder: &Path) {
+    let line = format!("{error}\n");
+    let _ = File::create(folder.join("trouble")).and_then(|mut file| file.write_all(line.as_bytes()));
+}

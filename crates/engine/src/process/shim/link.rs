@@ -1,0 +1,356 @@
+//! The coordinator's side: starts a shim, or takes hold of one that another coordinator has started.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use conductor_core::run::event::{Process, Processes};
+use conductor_core::values::ids::{Attempt, TaskId};
+use conductor_core::values::units::Millis;
+use rustix::process::Signal;
+use tokio::sync::watch;
+
+use super::super::children::{self, OfAttempt};
+use super::super::control_group::LeftGroups;
+use super::super::{Exit, Launch, Mark, Outputs, exit, located, pid, tree};
+use super::frames::{Frame, Kind, VERSION};
+use super::records::{EndedBy, ExitRecord, Said, ShimRecord};
+use super::{Address, COMMAND, Hello, Start, Welcome, passing};
+
+/// How long a shim may take to answer. It has nothing else to do; one that was stopped does not answer at all.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A start loads two programs, maybe on a machine that has no time.
+const STARTING: Duration = Duration::from_secs(30);
+
+/// How long an agent that was killed may take until its shim says so.
+const DYING: Duration = Duration::from_secs(5);
+
+/// By which shim an agent is started.
+#[derive(Debug, Clone)]
+pub(crate) struct Through {
+    /// The program that is a shim, where it is told so.
+    pub(crate) program: PathBuf,
+    /// There already, and for this shim alone.
+    pub(crate) folder: PathBuf,
+    /// Only the coordinator that knows it can take hold of the agent later.
+    pub(crate) secret: String,
+    pub(crate) grace: Millis,
+    pub(crate) deadline: Option<Millis>,
+    /// What listens for the agent's calls of tools.
+    pub(crate) tools: Option<Arc<OwnedFd>>,
+}
+
+/// How it ended, as far as is known here.
+#[derive(Debug, Clone)]
+enum End {
+    Exited(Box<ExitRecord>),
+    /// The shim is gone, and nothing tells how its agent has ended.
+    Lost,
+}
+
+/// What the shim is told beside what is for the agent.
+#[derive(Debug, Clone)]
+pub(crate) struct Notes(mpsc::Sender<Frame>);
+
+impl Notes {
+    pub(crate) fn heard(&self, place: u64) {
+        let _ = self.0.send(Frame::new(Kind::Heard, place, Vec::new()));
+    }
+
+    pub(crate) fn keep(&self, note: String) {
+        let _ = self.0.send(Frame::new(Kind::Keep, 0, note.into_bytes()));
+    }
+
+    pub(in super::super) fn say(&self, place: Option<u64>, bytes: Vec<u8>) {
+        let number = place.map_or(0, |place| place + 1);
+        let _ = self.0.send(Frame::new(Kind::Say, number, bytes));
+    }
+
+    pub(in super::super) fn close(&self) {
+        let _ = self.0.send(Frame::bare(Kind::Close));
+    }
+}
+
+/// An agent that a shim holds.
+#[derive(Debug)]
+pub(crate) struct ShimLink {
+    folder: PathBuf,
+    agent: Process,
+    shim: Option<Process>,
+    /// Where it is a child of ours.
+    child: Option<Child>,
+    stream: Option<UnixStream>,
+    notes: Notes,
+    end: watch::Receiver<Option<End>>,
+}
+
+impl ShimLink {
+    pub(in super::super) fn start(
+        through: &Through,
+        launch: &Launch,
+        mark: &Mark,
+        Outputs { output, errors }: Outputs,
+    ) -> io::Result<ShimLink> {
+        let (ours, theirs) = UnixStream::pair()?;
+        let mut command = Command::new(&through.program);
+        command.arg(COMMAND).arg(&through.folder).env_clear().envs(mark.of_shim(&through.folder));
+        command.current_dir("/").stdin(OwnedFd::from(theirs)).stdout(output).stderr(errors).process_group(0);
+        let starting = children::starting();
+        let mut child = command.spawn()?;
+        let number = child.id();
+        let start_time = tree::start_time(number).unwrap_or(0);
+        let shim = Process { pid: number, start_time };
+        remember(shim, mark);
+        drop(starting);
+        drop(command);
+        match begin(&ours, through, launch, mark) {
+            Ok(agent) => ShimLink::over(&through.folder, agent, Some(shim), Some(child), ours),
+            Err(error) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                children::forget(number);
+                Err(error)
+            }
+        }
+    }
+
+    fn over(
+        folder: &Path,
+        agent: Process,
+        shim: Option<Process>,
+        child: Option<Child>,
+        stream: UnixStream,
+    ) -> io::Result<ShimLink> {
+        stream.set_read_timeout(None)?;
+        stream.set_write_timeout(None)?;
+        let (notes, to_say) = mpsc::channel::<Frame>();
+        let mut writing = stream.try_clone()?;
+        let write = move || {
+            while let Ok(frame) = to_say.recv() {
+                if frame.write(&mut writing).is_err() {
+                    return;
+                }
+            }
+        };
+        let (ended, end) = watch::channel(None);
+        let (mut reading, place) = (stream.try_clone()?, folder.to_owned());
+        let read = move || {
+            let end = loop {
+                match Frame::read(&mut reading) {
+                    Ok(frame) if frame.kind == Kind::Ended => break frame.read_json().ok(),
+                    Ok(_) => {}
+                    Err(_) => break ExitRecord::read(&place),
+                }
+            };
+            let _ = ended.send(Some(end.map_or(End::Lost, |record| End::Exited(Box::new(record)))));
+        };
+        std::thread::Builder::new().name("to shim".into()).spawn(write)?;
+        std::thread::Builder::new().name("from shim".into()).spawn(read)?;
+        let (folder, notes, stream) = (folder.to_owned(), Notes(notes), Some(stream));
+        Ok(ShimLink { folder, agent, shim, child, stream, notes, end })
+    }
+
+    /// One that has ended while no coordinator was there.
+    fn ended(folder: &Path, record: ExitRecord) -> ShimLink {
+        let agent = record.agent;
+        let (_, end) = watch::channel(Some(End::Exited(Box::new(record))));
+        let notes = Notes(mpsc::channel().0);
+        let folder = folder.to_owned();
+        ShimLink { folder, agent, shim: None, child: None, stream: None, notes, end }
+    }
+
+    /// How long the agent's output was when it ended; nothing while it goes on.
+    pub(crate) fn length(&self) -> Option<u64> {
+        match &*self.end.borrow() {
+            Some(End::Exited(record)) => Some(record.length),
+            Some(End::Lost) | None => None,
+        }
+    }
+
+    pub(in super::super) fn agent(&self) -> Process {
+        self.agent
+    }
+
+    pub(in super::super) fn notes(&self) -> Notes {
+        self.notes.clone()
+    }
+
+    pub(in super::super) async fn exited(&self) {
+        let mut end = self.end.clone();
+        // Where the other side is dropped, it has told the end before.
+        let _ = end.wait_for(Option::is_some).await;
+    }
+
+    pub(in super::super) fn signal(&self, signal: Signal) {
+        if self.end.borrow().is_none() {
+            tree::end_group(self.agent, signal);
+        }
+    }
+
+    /// The shim ends the rest of the tree. One that does not do even that goes, too.
+    pub(in super::super) async fn kill(&self) {
+        self.signal(Signal::KILL);
+        if tokio::time::timeout(DYING, self.exited()).await.is_err() {
+            self.kill_shim();
+            self.exited().await;
+        }
+    }
+
+    fn kill_shim(&self) {
+        let is_that = |shim: &Process| tree::start_time(shim.pid) == Some(shim.start_time);
+        if let Some(shim) = self.shim.filter(is_that) {
+            tree::kill(shim.pid);
+        }
+    }
+
+    pub(in super::super) fn is_lost(&self) -> bool {
+        matches!(*self.end.borrow(), Some(End::Lost))
+    }
+
+    /// After its end: nothing of it is left behind.
+    pub(in super::super) async fn finish(mut self, mark: &Mark) -> io::Result<(Exit, Processes)> {
+        let end = self.end.borrow().clone();
+        let is_there = |shim: &Process| tree::start_time(shim.pid) == Some(shim.start_time);
+        if let Some(number) = self.shim.filter(is_there).and_then(|shim| pid(shim.pid)) {
+            let _ = tokio::time::timeout(DYING, exit::exited(number)).await;
+        }
+        if let Some(child) = &mut self.child {
+            child.wait()?;
+        }
+        let lost = matches!(end, None | Some(End::Lost));
+        if lost {
+            let (mark, folder) = (mark.clone(), self.folder.clone());
+            let _ = tokio::task::spawn_blocking(move || end_held(&mark, &folder)).await;
+        }
+        self.forget();
+        Ok(match end {
+            Some(End::Exited(record)) => (record.exit(), record.took),
+            None | Some(End::Lost) => (Exit::Signal(Signal::KILL.as_raw()), Processes::default()),
+        })
+    }
+
+    /// Let go of by an error or a panic: it does not go on.
+    pub(in super::super) fn abandon(&mut self) {
+        self.signal(Signal::KILL);
+        self.forget();
+    }
+
+    /// It goes on, for the coordinator that takes hold of it next.
+    pub(in super::super) fn let_go(&mut self) {
+        self.forget();
+    }
+
+    fn forget(&self) {
+        self.shim.inspect(|shim| children::forget(shim.pid));
+    }
+}
+
+impl Drop for ShimLink {
+    fn drop(&mut self) {
+        // The threads that read and write are let out.
+        self.stream.as_ref().inspect(|stream| drop(stream.shutdown(std::net::Shutdown::Both)));
+    }
+}
+
+fn remember(shim: Process, mark: &Mark) {
+    let name = format!("{}.{}", shim.pid, shim.start_time);
+    children::remember_attempt(shim.pid, OfAttempt { mark: mark.clone(), converses: true, shim: Some(name) });
+}
+
+/// Tells the shim what to start, and waits until that is started.
+fn begin(mut stream: &UnixStream, through: &Through, launch: &Launch, mark: &Mark) -> io::Result<Process> {
+    stream.set_read_timeout(Some(STARTING))?;
+    let start = Start {
+        secret: through.secret.clone(),
+        mark: mark.clone(),
+        program: located(launch).into_owned(),
+        name: launch.program.clone(),
+        args: launch.args.clone(),
+        env: launch.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+        directory: launch.directory.clone(),
+        memory: launch.memory,
+        grace: through.grace,
+        deadline: through.deadline,
+        brings_tools: through.tools.is_some(),
+    };
+    Frame::json(Kind::Start, &start)?.write(&mut stream)?;
+    if let Some(tools) = &through.tools {
+        passing::give(stream, tools.as_fd())?;
+    }
+    let answer = Frame::read(&mut stream)?;
+    match answer.kind {
+        Kind::Started => answer.read_json(),
+        Kind::Failed if answer.number != 0 => Err(io::Error::from_raw_os_error(answer.number as i32)),
+        _ => Err(io::Error::other(String::from_utf8_lossy(&answer.bytes).into_owned())),
+    }
+}
+
+/// What a shim that was killed has left.
+fn end_held(mark: &Mark, folder: &Path) {
+    tree::end_attempt(mark);
+    LeftGroups::of(folder, None).end();
+    if let Some(run) = folder.parent().and_then(Path::parent) {
+        tree::end_recorded(run);
+    }
+}
+
+/// An agent that another coordinator had engaged, and what its shim knows of it.
+#[derive(Debug)]
+pub(crate) struct Attached {
+    pub(crate) link: ShimLink,
+    pub(crate) said: Said,
+    /// Where its calls of tools wait.
+    pub(crate) tools: Option<OwnedFd>,
+    /// The shim and its folder, where it lives.
+    pub(crate) spared: Option<(PathBuf, String)>,
+}
+
+/// Takes hold of it, if it lives and goes on, or has come to its end by itself. Blocks.
+pub(crate) fn attach(folder: &Path, secret: &str, mark: &Mark) -> Option<Attached> {
+    let left = || ExitRecord::read(folder).and_then(|record| after(folder, record));
+    left().or_else(|| taken(folder, secret, mark).ok().flatten()).or_else(left)
+}
+
+fn after(folder: &Path, record: ExitRecord) -> Option<Attached> {
+    let said = record.state.clone();
+    (record.ended_by == EndedBy::Itself).then(|| {
+        let link = ShimLink::ended(folder, record);
+        Attached { link, said, tools: None, spared: None }
+    })
+}
+
+fn taken(folder: &Path, secret: &str, mark: &Mark) -> io::Result<Option<Attached>> {
+    let Some(record) = ShimRecord::read(folder).filter(ShimRecord::lives) else { return Ok(None) };
+    let address = Address::of(folder)?;
+    let mut stream = UnixStream::connect(&address.path)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let (task, attempt): (TaskId, Attempt) = (mark.task.clone(), mark.attempt);
+    let hello = Hello { secret: secret.to_owned(), task, attempt };
+    Frame::json(Kind::Hello, &hello)?.write(&mut stream)?;
+    let welcome: Welcome = Frame::read(&mut stream)?.read_json()?;
+    let tools = welcome.has_tools.then(|| passing::take(&stream)).transpose()?;
+    if welcome.version != VERSION || welcome.agent != record.agent || welcome.ending.is_some() {
+        return Ok(None);
+    }
+    remember(record.shim, mark);
+    let link = ShimLink::over(folder, record.agent, Some(record.shim), None, stream)?;
+    let spared = Some((folder.to_owned(), record.name()));
+    Ok(Some(Attached { link, said: welcome.said, tools, spared }))
+}
+
+/// A folder for a new shim: nothing of the one before is left in it.
+pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    crate::host::access::create_private_dir_all(folder)
+}

@@ -1,0 +1,176 @@
+//! What a shim writes down in its folder, and says of itself: who it is, and how its agent has ended.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use conductor_core::run::event::{Process, Processes};
+use conductor_core::values::units::Millis;
+use serde::{Deserialize, Serialize};
+
+use super::super::{Exit, descent, tree};
+use crate::host::access;
+
+/// In a shim's folder.
+pub(super) const SOCKET: &str = "socket";
+const SHIM: &str = "shim.json";
+const EXIT: &str = "exit.json";
+
+/// A shim that is or was there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShimRecord {
+    pub version: u32,
+    /// Of the machine's start: numbers of processes mean nothing after another one.
+    pub boot: String,
+    pub shim: Process,
+    pub agent: Process,
+}
+
+impl ShimRecord {
+    pub(super) fn of_this_process(agent: Process) -> ShimRecord {
+        let pid = std::process::id();
+        let shim = Process { pid, start_time: tree::start_time(pid).unwrap_or(0) };
+        ShimRecord { version: super::frames::VERSION, boot: descent::boot(), shim, agent }
+    }
+
+    pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
+        access::replace(&folder.join(SHIM), serde_json::to_vec(self)?)
+    }
+
+    pub(super) fn read(folder: &Path) -> Option<ShimRecord> {
+        serde_json::from_slice(&fs::read(folder.join(SHIM)).ok()?).ok()
+    }
+
+    /// By which its agent knows the process that holds its pipe (`children::us`).
+    pub(in super::super) fn name(&self) -> String {
+        format!("{}.{}", self.shim.pid, self.shim.start_time)
+    }
+
+    pub fn lives(&self) -> bool {
+        self.boot == descent::boot() && tree::lives(&self.name())
+    }
+}
+
+/// By what an agent has come to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedBy {
+    /// By itself, or by a coordinator that was there.
+    Itself,
+    /// No coordinator came in time.
+    Grace,
+    /// Its time was up while no coordinator was there.
+    Deadline,
+}
+
+/// How an agent has ended, as it is written down for a coordinator that was not there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExitRecord {
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+    pub took: Processes,
+    /// How long its output was.
+    pub length: u64,
+    pub ended_by: EndedBy,
+    pub agent: Process,
+    pub state: Said,
+}
+
+impl ExitRecord {
+    pub(super) fn exit(&self) -> Exit {
+        match (self.code, self.signal) {
+            (Some(code), _) => Exit::Code(code),
+            (None, signal) => Exit::Signal(signal.unwrap_or_default()),
+        }
+    }
+
+    /// On the disk when this returns.
+    pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
+        let path = folder.join(EXIT);
+        let bytes = serde_json::to_vec(self)?;
+        access::replace_by(&path, |file| {
+            io::Write::write_all(file, &bytes)?;
+            file.sync_all()
+        })?;
+        File::open(folder)?.sync_all()
+    }
+
+    pub(super) fn read(folder: &Path) -> Option<ExitRecord> {
+        serde_json::from_slice(&fs::read(folder.join(EXIT)).ok()?).ok()
+    }
+}
+
+/// How far an agent was heard and answered, as its shim has seen it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Said {
+    /// The last place that was answered, plus one; 0 where not even the first words were said.
+    pub answered: u64,
+    pub heard: u64,
+    /// What coordinators have kept here, in its order.
+    pub kept: Vec<String>,
+    /// How long the agent has been at work, in awake time.
+    pub worked: Millis,
+}
+
+/// Where the shims of a run are, by the executor whose agent they hold.
+pub(crate) fn folder(run_folder: &Path, executor: u32) -> PathBuf {
+    run_folder.join("shims").join(executor.to_string())
+}
+
+/// The folders of all shims of a run.
+pub(crate) fn folders(run_folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(run_folder.join("shims")).into_iter().flatten().flatten();
+    let mut all: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    all.sort();
+    all
+}
+
+/// The shims of a run that live.
+pub fn living(run_folder: &Path) -> Vec<ShimRecord> {
+    let records = folders(run_folder).into_iter().filter_map(|folder| ShimRecord::read(&folder));
+    records.filter(ShimRecord::lives).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(pid: u32) -> Process {
+        Process { pid, start_time: tree::start_time(pid).unwrap_or(0) }
+    }
+
+    #[test]
+    fn a_shim_is_known_only_by_boot_number_and_start() {
+        let us = ShimRecord::of_this_process(process(1));
+        assert!(us.lives());
+        let other = Process { start_time: us.shim.start_time + 1, ..us.shim };
+        assert!(!ShimRecord { shim: other, ..us.clone() }.lives(), "another process of this number");
+        assert!(!ShimRecord { boot: "another".into(), ..us.clone() }.lives());
+        let run = tempfile::tempdir().unwrap();
+        let folder = folder(run.path(), 3);
+        fs::create_dir_all(&folder).unwrap();
+        assert!(living(run.path()).is_empty());
+        us.write(&folder).unwrap();
+        assert_eq!(living(run.path()), [us]);
+    }
+
+    #[test]
+    fn how_an_agent_ended_is_read_as_it_was_written() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(ExitRecord::read(folder.path()), None);
+        let record = ExitRecord {
+            code: None,
+            signal: Some(9),
+            took: Processes::default(),
+            length: 12,
+            ended_by: EndedBy::Grace,
+            agent: process(1),
+            state: Said { answered: 3, heard: 2, kept: vec!["x".into()], worked: Millis(7) },
+        };
+        record.write(folder.path()).unwrap();
+        assert_eq!(ExitRecord::read(folder.path()), Some(record.clone()));
+        assert_eq!(record.exit(), Exit::Signal(9));
+        fs::write(folder.path().join(EXIT), "{\"code\"").unwrap();
+        assert_eq!(ExitRecord::read(folder.path()), None, "half of one is none");
+    }
+}
