@@ -16,8 +16,8 @@ use crate::agents::conversation::Recorder;
 use crate::agents::{self, Agent, Brief, Engagement};
 use crate::git::workspaces::Workspace;
 use crate::host::clock::wall;
-use crate::process::Exit;
 use crate::process::transcript::{CallLog, Transcript};
+use crate::process::{Exit, confinement};
 
 impl Worker {
     /// Its agent's own home, which stays for the task's next attempts: its conversations are in there.
@@ -109,7 +109,16 @@ impl Worker {
                 _ = stopped => return Err(Outcome::Interrupted),
             }
         }
-        let exit = self.run_talking(context.order, &launch, transcript, stop, Some(&mut talk)).await;
+        let confined = self.confined(context, brief.task, &launch).map_err(Outcome::Failed)?;
+        let exit = match &confined {
+            Some(confined) => {
+                let exit = self
+                    .run_talking(context.order, &confined.launch, transcript, stop, Some(&mut talk))
+                    .await;
+                exit.map(confinement::exit_inside)
+            }
+            None => self.run_talking(context.order, &launch, transcript, stop, Some(&mut talk)).await,
+        };
         let session = talk.session().unwrap_or(&brief.session.id);
         self.services.accounts.remember(&context.order.task, session, talk.newest_call());
         Ok((talk, exit))

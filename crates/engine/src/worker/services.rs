@@ -20,7 +20,7 @@ use crate::process::RunProcesses;
 pub(crate) struct Services {
     pub(crate) processes: Arc<RunProcesses>,
     /// What the user was told and need not hear again.
-    pub(super) warned: Mutex<BTreeSet<String>>,
+    pub(super) warned: Arc<Mutex<BTreeSet<String>>>,
     pub(super) accounts: Accounts,
     pub(super) first_starts: FirstStarts,
     pub(super) baselines: Baselines,
@@ -38,7 +38,7 @@ impl Services {
     pub(super) fn new(run: &RunId, limits: &Limits) -> Services {
         Services {
             processes: RunProcesses::new(run.clone()),
-            warned: Mutex::default(),
+            warned: Arc::default(),
             accounts: Accounts::default(),
             first_starts: FirstStarts::default(),
             baselines: Baselines::default(),
