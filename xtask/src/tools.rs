@@ -17,12 +17,13 @@ const fn program(name: &'static str, package: &'static str) -> Program {
 }
 
 /// What tests start. (A C compiler is needed too, but without one this program is not even built.)
-pub(crate) const FOR_TESTS: [Program; 14] = [
+pub(crate) const FOR_TESTS: [Program; 15] = [
     program("git", "git"),
     program("git-lfs", "git-lfs"),
     program("sqlite3", "sqlite3"),
     program("faketime", "faketime"),
     program("unshare", "util-linux"),
+    program("bwrap", "bubblewrap"),
     program("tmux", "tmux"),
     program("prometheus", "prometheus"),
     program("promtool", "prometheus"),

@@ -18,7 +18,8 @@ mod work;
 use std::ffi::OsString;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-use conductor_core::plan::Priority;
+use conductor_core::confinement::hosts::HostRule;
+use conductor_core::plan::{Network, Priority};
 use conductor_core::values::units::Millis;
 
 pub(crate) use browser::*;
@@ -234,6 +235,20 @@ fn repository(text: &str) -> Result<String, String> {
     match conductor_core::file::is_repository(text) {
         true => Ok(text.to_owned()),
         false => Err("expected an owner, / and a name, as in github.com/owner/name".to_owned()),
+    }
+}
+
+fn network(text: &str) -> Result<Network, String> {
+    let hosts: Vec<String> = text.split(',').map(|host| host.trim().to_owned()).collect();
+    match text {
+        "full" => Ok(Network::Full),
+        "off" => Ok(Network::Off),
+        _ => match hosts.iter().find(|host| HostRule::parse(host).is_none()) {
+            None => Ok(Network::Allow(hosts)),
+            Some(wrong) => {
+                Err(format!("expected full, off, or hosts such as crates.io,*.npmjs.org; '{wrong}' is none"))
+            }
+        },
     }
 }
 

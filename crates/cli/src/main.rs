@@ -44,6 +44,12 @@ fn command() -> Exit {
     if completed(&words) {
         return Exit::Done;
     }
+    if commands::sandbox_inner::is_meant(&words) {
+        let error = commands::sandbox_inner::run(&words);
+        error.show();
+        return error.exit;
+    }
+    commands::sandbox_inner::announce();
     args::words::color(&words).into_iter().for_each(globals::color);
     let done = match Arguments::read(words.clone()) {
         Ok(arguments) => globals::apply(&arguments.global).and_then(|()| carried_out(arguments)),

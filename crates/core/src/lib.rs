@@ -35,6 +35,7 @@
 // Printing macros panic where standard output or standard error cannot be written.
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
+pub mod confinement;
 pub mod expertise;
 pub mod file;
 pub mod forecast;

@@ -23,6 +23,7 @@ pub mod permissions;
 mod preparation;
 mod race;
 pub mod recovery;
+mod sandbox;
 pub mod select;
 #[cfg(test)]
 pub(crate) mod sketch;
@@ -52,6 +53,7 @@ pub use kinds::KINDS;
 pub use measure::{Coverage, Measure};
 pub use preparation::{Learned, MAX_LINES, Preparation};
 pub use race::{Entrant, Race, Racing, Wins};
+pub use sandbox::{Network, Sandbox, SandboxMode};
 pub use task::{Command, Priority, Task, Work};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use conductor_core::plan::Network;
 use conductor_core::run::event::Planning;
 use conductor_core::values::units::Millis;
 
 use crate::complete;
 
 use super::groups::From;
-use super::{at_once, dollars, duration, repository, words};
+use super::{at_once, dollars, duration, network, repository, words};
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Run {
@@ -83,6 +84,14 @@ pub(crate) struct Run {
     /// Choose where tasks work, whatever they say themselves (default in a git repository: worktree)
     #[arg(long, value_enum, value_name = "WHERE", env = "CONDUCTOR_ISOLATION", hide_env_values = true)]
     pub(crate) isolation: Option<Isolation>,
+
+    /// Choose how agents are confined, whatever tasks say (default: prefer)
+    #[arg(long, value_enum, value_name = "MODE", env = "CONDUCTOR_SANDBOX", hide_env_values = true)]
+    pub(crate) sandbox: Option<Sandbox>,
+
+    /// Choose what agents reach of the network, whatever tasks say: full, off, or hosts with commas between them
+    #[arg(long, value_name = "WHAT", value_parser = network, env = "CONDUCTOR_NETWORK", hide_env_values = true)]
+    pub(crate) network: Option<Network>,
 
     /// Choose when work lands that has passed its checks, whatever tasks say
     #[arg(long, value_enum, value_name = "HOW", env = "CONDUCTOR_LAND", hide_env_values = true)]
@@ -234,6 +243,16 @@ pub(crate) enum Isolation {
     Clone,
     /// All tasks in this directory
     None,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sandbox {
+    /// Start no agent that cannot be confined (docs/security.md)
+    Require,
+    /// Confine agents as far as this machine can
+    Prefer,
+    /// Let agents reach all that you can
+    Off,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -188,6 +188,8 @@ fn built_in() -> Vec<(String, Value)> {
         ("parallel", json!(1)),
         ("strategy", json!("queue")),
         ("isolation", json!("worktree; none outside of git")),
+        ("sandbox", json!("prefer; off for commands")),
+        ("network", json!("full")),
         ("merge", json!("none")),
         ("conflict_monitor", json!("15s")),
         ("answer_within", json!("for ever on a terminal, else 10m")),

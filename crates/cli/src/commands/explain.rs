@@ -205,7 +205,7 @@ impl Subject {
                 (all, Some(error.to_string()))
             }
         };
-        let isolation = plan.tasks[place].isolation.unwrap_or(default);
+        let isolation = plan.tasks[place].isolation_or(default);
         let root = subagents::root(&directory);
         Subject {
             plan,

@@ -36,6 +36,7 @@ pub(crate) mod report;
 pub(crate) mod review;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod sandbox_inner;
 pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod setup;

@@ -69,7 +69,7 @@ use again::Carried;
 use arguments::Resolved;
 pub(crate) use arguments::{machine, typed};
 use audience::Audience;
-use checking::check_agents;
+use checking::{check_agents, check_sandbox};
 use concluding::{exit, forget_exit};
 pub(crate) use concluding::{exit_of, noted_exit};
 use editing::Reading;
@@ -115,6 +115,7 @@ fn begun(args: &args::Run) -> Result<Carried, CliError> {
             commands::refuse(&new, file.unwrap_or(Path::new("the plan")))?;
         }
         let absent = check_agents(&made.plan)?;
+        check_sandbox(&made.plan)?;
         cloud::check(&args, &made.plan)?;
         return block_on(start_new(args, made, absent));
     }
@@ -144,6 +145,7 @@ pub(crate) fn carry(typed: &args::Run, made: Made) -> Result<Exit, CliError> {
         return dry_run(&args, &made.plan);
     }
     let absent = check_agents(&made.plan)?;
+    check_sandbox(&made.plan)?;
     cloud::check(&args, &made.plan)?;
     again::until_all_is_done(typed, block_on(start_new(args, made, absent))?)
 }
@@ -297,6 +299,7 @@ async fn go_on(
     // What is left to be done of a run that is over needs no agent.
     if !unfinished || args.typed.retry_failed {
         options.absent = check_agents(run.plan())?;
+        check_sandbox(run.plan())?;
         cloud::check(&args, run.plan())?;
     }
     places::make_output(&options)?;

@@ -21,10 +21,12 @@ pub(crate) const LOG: &str = "CONDUCTOR_LOG";
 pub(crate) const LOG_FORMAT: &str = "CONDUCTOR_LOG_FORMAT";
 
 /// What is set where an option of `run` can set it too.
-pub(crate) const OF_OPTIONS: [(&str, &str); 16] = [
+pub(crate) const OF_OPTIONS: [(&str, &str); 18] = [
     ("parallel", "CONDUCTOR_PARALLEL"),
     ("strategy", "CONDUCTOR_STRATEGY"),
     ("isolation", "CONDUCTOR_ISOLATION"),
+    ("sandbox", "CONDUCTOR_SANDBOX"),
+    ("network", "CONDUCTOR_NETWORK"),
     ("land", "CONDUCTOR_LAND"),
     ("merge", "CONDUCTOR_MERGE"),
     ("conflict_monitor", "CONDUCTOR_CONFLICT_MONITOR"),

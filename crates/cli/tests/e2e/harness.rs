@@ -63,6 +63,8 @@ impl World {
         world.set("PATH", std::env::var_os("PATH").unwrap());
         world.set("HOME", world.root.path().join("user"));
         world.set("CONDUCTOR_HOME", world.home());
+        // Scripted agents read and write where a test can see it; what confines agents has tests of its own.
+        world.set("CONDUCTOR_SANDBOX", "off");
         world
     }
 

@@ -26,6 +26,7 @@ mod checks;
 mod clock;
 mod cloud;
 mod config;
+mod confinement;
 mod conflict_monitor;
 mod content;
 mod cost;

@@ -6,7 +6,7 @@ use crate::plan::graph::{Graph, GraphError, Strategy};
 use crate::plan::groups::without_marks;
 use crate::plan::mentions;
 use crate::plan::subagents::{self, Finding, Known, Subagent};
-use crate::plan::{Dependency, Kind, Plan, Task, Work};
+use crate::plan::{Dependency, Isolation, Kind, Plan, SandboxMode, Task, Work};
 use crate::values::ids::TaskId;
 
 use super::diagnostic::{Report, shown};
@@ -207,6 +207,14 @@ fn finish(
         task.group = draft.group.map(|group| group.value);
         task.name = draft.name.unwrap_or(task.name);
         mention_files(&mut task);
+        if task.sandbox_mode() == SandboxMode::Require && task.isolation == Some(Isolation::Worktree) {
+            let message = format!(
+                "task {} must be confined, and a worktree shares the repository's git directory",
+                shown(task.id.as_str())
+            );
+            r.error("sandboxed-worktree", draft.id.span, message)
+                .help("say isolation: clone, or leave isolation out; sandbox: prefer does with a worktree");
+        }
         task
     });
     (task, places)

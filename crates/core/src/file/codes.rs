@@ -16,6 +16,10 @@ pub const CODES: &[(&str, &str)] = &[
         "A variable's name is made of letters, digits and '_', does not start with a digit, and CONDUCTOR_ is ours.",
     ),
     (
+        "bad-host",
+        "A host under network: allow is a name such as crates.io, *. and a name for all below it, or one with a port; no address in an unusual form, no scheme and no path.",
+    ),
+    (
         "bad-id",
         "A task id has 1 to 50 of A-Z a-z 0-9 . _ - and starts with a letter, digit or '_', because it names files and branches.",
     ),
@@ -91,6 +95,10 @@ pub const CODES: &[(&str, &str)] = &[
     ("not-utf8", "Task files are UTF-8 text."),
     ("nul-byte", "Text with a NUL character cannot be handed to a program."),
     ("out-of-range", "A number or text is smaller, larger or longer than it may be."),
+    (
+        "sandboxed-worktree",
+        "A linked worktree shares the repository's own git directory, so that a task which must be confined (sandbox: require, or a limit to its network) cannot work in one; it gets a clone, or says isolation: clone.",
+    ),
     (
         "secret-left-out",
         "A plan that a run has written does not hold secrets: where one was there are asterisks. Give the variable to the run and name it in env_pass.",

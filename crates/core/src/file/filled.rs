@@ -44,7 +44,7 @@ pub(crate) fn sections(plan: &Plan) -> Map<String, Value> {
 pub(crate) fn task(task: &Task, entrants: &[&Task]) -> Map<String, Value> {
     let Task { id: _, name: _, work, expected_deliverable, priority, dependencies, epic, group, .. } = task;
     let Task { agent, fallback_agents, model, subagent_type, applicable_skills, files, .. } = task;
-    let Task { preparation, isolation, changes, estimate, repository, .. } = task;
+    let Task { preparation, isolation, sandbox, network, changes, estimate, repository, .. } = task;
     let Task { pr_strategy, auto_pr_timeout, cloud, racing: _, .. } = task;
     let mut keys = Keys::default();
     match work {
@@ -69,6 +69,8 @@ pub(crate) fn task(task: &Task, entrants: &[&Task]) -> Map<String, Value> {
     landing(&mut keys, task);
     attempts(&mut keys, task);
     keys.some("isolation", isolation);
+    keys.some("sandbox", sandbox);
+    keys.some("network", network);
     keys.put("changes", changes);
     keys.time("estimate", *estimate);
     keys.some("repository", repository);

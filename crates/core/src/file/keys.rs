@@ -375,6 +375,16 @@ const SETTINGS: &[KeySpec] = &[
     key("resources", Shape::Resources, "What it holds while it runs, such as cpu, memory or browser."),
     key("isolation", Shape::Choice(&["worktree", "clone", "none"]), "Where the work happens."),
     key(
+        "sandbox",
+        Shape::TextOrObject(SANDBOX),
+        "Whether its processes are kept from the rest of the machine: require, prefer or off (docs/security.md); prefer for prompts, off for commands.",
+    ),
+    key(
+        "network",
+        Shape::TextOrObject(NETWORK),
+        "What of the network it reaches: full, off, or a list of hosts under allow; full where absent.",
+    ),
+    key(
         "changes",
         Shape::Choice(&["required", "optional", "forbidden", "discarded"]),
         "Whether the result must change the tree; what is discarded does not land.",
@@ -441,6 +451,15 @@ pub(super) const CLOUD: Table = &[&[
     key("keep_tabs", Shape::Flag, "browser: whether the tab stays open when the task is over."),
 ]];
 pub(super) const MAX_SESSIONS: u64 = 10_000;
+
+pub(super) const SANDBOX: Table = &[&[
+    must("mode", Shape::Choice(&["require", "prefer", "off"]), "What `sandbox: MODE` says."),
+    key("read", Shape::Texts, "More files and folders to read: absolute, below ~/, or below the workspace."),
+    key("write", Shape::Texts, "More files and folders to write, likewise."),
+]];
+
+pub(super) const NETWORK: Table =
+    &[&[must("allow", Shape::Texts, "Hosts that are reached: host, *.host or host:port; none is as `off`.")]];
 
 pub(super) const PERMISSIONS: Table = &[&[
     key("deny", Shape::Texts, "Never: rules such as WebFetch or Bash(curl*)."),

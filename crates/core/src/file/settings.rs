@@ -7,6 +7,7 @@ mod over;
 mod permissions;
 mod recovery;
 mod retry;
+mod sandbox;
 mod trusted;
 
 use std::collections::BTreeMap;
@@ -15,8 +16,8 @@ use crate::plan::models::Models;
 use crate::plan::recovery::Recovery;
 use crate::plan::subagents::Subagent;
 use crate::plan::{
-    Changes, Cloud, EpicLanding, Isolation, Land, MAX_LINES, Measure, MergeStrategy, OnConflict, Permissions,
-    PrStrategy, Preparation, Price, Priority, Program, Review, Scope, Task, Work,
+    Changes, Cloud, EpicLanding, Isolation, Land, MAX_LINES, Measure, MergeStrategy, Network, OnConflict,
+    Permissions, PrStrategy, Preparation, Price, Priority, Program, Review, Sandbox, Scope, Task, Work,
 };
 use crate::values::units::{Millis, Usd};
 
@@ -91,6 +92,8 @@ pub(super) struct Settings {
     max_turns: Option<u32>,
     resources: Option<BTreeMap<String, u64>>,
     pub(super) isolation: Option<Isolation>,
+    sandbox: Option<Sandbox>,
+    network: Option<Network>,
     changes: Option<Changes>,
     pub(super) estimate: Option<Millis>,
     pub(super) repository: Option<String>,
@@ -187,6 +190,8 @@ impl Settings {
             max_turns: fields.get(r, "max_turns", count(1..=MAX_TURNS)),
             resources: fields.get(r, "resources", resources),
             isolation: fields.get(r, "isolation", choice(ISOLATIONS)),
+            sandbox: fields.get(r, "sandbox", sandbox::read),
+            network: fields.get(r, "network", sandbox::network),
             changes: fields.get(r, "changes", choice(CHANGES)),
             estimate: fields.get(r, "estimate", duration),
             repository: fields.get(r, "repository", repository),
@@ -268,6 +273,8 @@ impl Settings {
         task.max_tokens = self.max_tokens.or(config.max_tokens);
         task.resources = joined(self.resources, &config.resources);
         task.isolation = self.isolation.or(config.isolation);
+        task.sandbox = self.sandbox.or_else(|| agents.sandbox.clone()).map(Box::new);
+        task.network = self.network.or_else(|| agents.network.clone()).map(Box::new);
         set(&mut task.changes, self.changes, &config.changes);
         task.estimate = self.estimate.or(config.estimate);
         task.repository = self.repository.or_else(|| config.repository.clone());
@@ -291,6 +298,8 @@ impl Settings {
             fix_rounds: None,
             review: None,
             permissions: None,
+            sandbox: None,
+            network: None,
             max_turns: None,
             max_subagent_cost: None,
             cloud: None,

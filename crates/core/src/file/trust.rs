@@ -2,7 +2,7 @@
 //! user has, let agents do more than usual, or make caps on money worthless. A repository comes from others; its config must
 //! not do this unasked. `Plan::demands` is the same list for a plan.
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::effective::Written;
 use crate::plan::{ACP, ON_SCREEN};
@@ -21,6 +21,9 @@ pub fn needs_trust(written: &Written) -> bool {
         "agent" | "fallback_agents" => names_a_program(value),
         "review" | "subagents" => names_a_program(&value["agent"]),
         "isolation" => value == "none",
+        // The user's own config may ask for more; only the strongest word weakens none.
+        "sandbox" => value != "require" && *value != json!({ "mode": "require" }),
+        "network" => value != "off",
         "notifications" => leaves_the_screen(value),
         // A model that the user would pay for without having asked for it.
         "limits" => written.key == "limits.learn_cost",

@@ -8,7 +8,10 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::{Command, Isolation, Notification, Otherwise, Permissions, Plan, Program, Task, Work};
+use super::{
+    Command, Isolation, Network, Notification, Otherwise, Permissions, Plan, Program, Sandbox, SandboxMode,
+    Task, Work,
+};
 
 /// An agent that is named by its program: what follows is started.
 pub const ACP: &str = "acp:";
@@ -89,6 +92,11 @@ impl Found {
             self.setting("permissions", permissions, allows_more(permissions));
         }
         self.isolation(task.isolation);
+        let sandbox = task.sandbox.as_deref();
+        let weakens = sandbox.is_some_and(|sandbox| *sandbox != Sandbox::of(SandboxMode::Require));
+        self.setting("sandbox", &sandbox, weakens);
+        let network = task.network.as_deref();
+        self.setting("network", &network, network.is_some_and(|network| *network != Network::Off));
         self.setting("cloud", &task.cloud, task.cloud.is_some());
     }
 

@@ -9,8 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::recovery::Recovery;
 use super::{
-    Changes, Cloud, Dependency, Isolation, Land, Measure, MergeStrategy, OnConflict, Permissions, PrStrategy,
-    Preparation, Racing, RetryPolicy, Review, is_default,
+    Changes, Cloud, Dependency, Isolation, Land, Measure, MergeStrategy, Network, OnConflict, Permissions,
+    PrStrategy, Preparation, Racing, RetryPolicy, Review, Sandbox, is_default,
 };
 use crate::values::ids::TaskId;
 use crate::values::units::{Millis, Usd};
@@ -113,6 +113,12 @@ pub struct Task {
     pub resources: BTreeMap<String, u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
+    /// Whether its processes are confined, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Box<Sandbox>>,
+    /// What of the network they reach; all of it where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Box<Network>>,
     pub changes: Changes,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Millis>,
@@ -188,6 +194,8 @@ impl Task {
             max_turns: None,
             resources: BTreeMap::new(),
             isolation: None,
+            sandbox: None,
+            network: None,
             changes,
             estimate: None,
             repository: None,

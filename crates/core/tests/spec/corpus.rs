@@ -132,6 +132,8 @@ fn every_setting_can_be_a_default() {
         ("max_turns", "1", "2"),
         ("resources", "{ cpu: 1 }", "{ cpu: 2 }"),
         ("isolation", "none", "clone"),
+        ("sandbox", "off", "{ mode: require, read: [/data] }"),
+        ("network", "off", "{ allow: [one.example] }"),
         ("changes", "optional", "forbidden"),
         ("estimate", "1", "2"),
         ("repository", "a/one", "a/two"),

@@ -104,6 +104,8 @@ tasks:
     max_subagent_cost: 0.75
     resources: { cpu: 2, memory: 4GiB, browser: 1 }
     isolation: clone
+    sandbox: { mode: require, read: ["~/data"], write: [/srv/out] }
+    network: { allow: [crates.io, "*.npmjs.org", "localhost:5432"] }
     changes: optional
     estimate: 20m
     repository: octo/api
@@ -238,6 +240,14 @@ fn a_task_has_every_field() {
         max_turns: Some(60),
         resources: [("cpu", 2), ("memory", 4 << 30), ("browser", 1)].map(|(k, v)| (k.into(), v)).into(),
         isolation: Some(Isolation::Clone),
+        sandbox: Some(Box::new(Sandbox {
+            mode: SandboxMode::Require,
+            read: vec!["~/data".into()],
+            write: vec!["/srv/out".into()],
+        })),
+        network: Some(Box::new(Network::Allow(
+            ["crates.io", "*.npmjs.org", "localhost:5432"].map(str::to_owned).into(),
+        ))),
         changes: Changes::Optional,
         estimate: Some(Millis::from_secs(1200)),
         repository: Some("octo/api".into()),

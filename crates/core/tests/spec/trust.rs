@@ -66,7 +66,7 @@ const HARMLESS: [&str; 53] = [
 ];
 
 /// A value for each key that needs trust.
-const NEEDS_TRUST: [(&str, &str); 21] = [
+const NEEDS_TRUST: [(&str, &str); 25] = [
     ("setup", "[make]"),
     ("verify", "[make test]"),
     ("measure", "{ lint: [make lint] }"),
@@ -80,6 +80,10 @@ const NEEDS_TRUST: [(&str, &str); 21] = [
     ("review", "{ agent: \"acp:./x\" }"),
     ("subagents", "{ s: { agent: \"acp:./x\" } }"),
     ("isolation", "none"),
+    ("sandbox", "prefer"),
+    ("sandbox", "{ mode: require, read: [/home] }"),
+    ("network", "full"),
+    ("network", "{ allow: [evil.example] }"),
     ("limits", "{ learn_cost: 1 }"),
     ("cloud", "{ push: true }"),
     ("prices", "{ \"claude-*\": { input: 0, output: 0 } }"),
@@ -116,7 +120,7 @@ fn what_needs_trust_is_left_out_without_it_and_nothing_else_is() {
 
 #[test]
 fn what_does_nothing_needs_no_trust() {
-    let text = "agent: codex\nfallback_agents: [gemini]\nreview: { rubric: good }\nisolation: clone\nverify: []\nsetup: []\n\
+    let text = "agent: codex\nfallback_agents: [gemini]\nreview: { rubric: good }\nisolation: clone\nsandbox: require\nnetwork: off\nverify: []\nsetup: []\n\
                 measure: false\nenv_pass: []\nsubagents: { s: { prompt: \"acp:x\" } }\n\
                 notifications: { on_failure: { type: terminal }, on_complete: [{ type: desktop }] }\n";
     let layer = config(text);

@@ -45,7 +45,7 @@ pub fn of(
             None => Ok(WorkLocation::Unchanged),
         },
         TaskState::Running(running) if !running.ended => {
-            let isolation = task.isolation.unwrap_or(default);
+            let isolation = task.isolation_or(default);
             let request =
                 WorkspaceRequest::of(run.plan(), isolation, task, running.executor, running.attempt);
             Ok(WorkLocation::AtWork { workspace: request.workspace_name() })

@@ -5,6 +5,7 @@
 mod capacity;
 mod children;
 mod collecting;
+pub mod confinement;
 mod control_group;
 mod descent;
 mod exit;

@@ -208,7 +208,7 @@ impl Found {
     }
 
     pub fn isolation(&self, task: &Task) -> Isolation {
-        task.isolation.or(self.run.options().isolation).unwrap_or(Isolation::None)
+        task.isolation_or(self.run.options().isolation.unwrap_or(Isolation::None))
     }
 }
 

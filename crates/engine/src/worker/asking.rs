@@ -78,6 +78,7 @@ impl Worker {
             in_place: OnceLock::new(),
             skills: OnceLock::new(),
             findings: Default::default(),
+            confined: Default::default(),
             trail: Default::default(),
             timer: &timer,
             since: (Instant::now(), Duration::ZERO),

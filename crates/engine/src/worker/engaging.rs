@@ -21,9 +21,10 @@ use crate::agents::conversation::Recorder;
 use crate::agents::{self, Agent, Brief, Engagement};
 use crate::git::workspaces::Workspace;
 use crate::host::clock::wall;
-use crate::process::Exit;
 use crate::process::shim::{self, Through};
 use crate::process::transcript::{CallLog, Speaker, Transcript};
+use crate::process::Exit;
+use crate::process::confinement::{self, Confined};
 
 impl Worker {
     /// Its agent's own home, which stays for the task's next attempts: its conversations are in there.
@@ -116,9 +117,13 @@ impl Worker {
                 _ = stopped => return Err(Outcome::Interrupted),
             }
         }
-        let source = self.source(context, taking, &mut talk);
+        let confined = self.confined(context, brief.task, &launch).map_err(Outcome::Failed)?;
+        let outlives = !confined.as_ref().is_some_and(Confined::needs_us);
+        let source = self.source(context, taking, outlives, &mut talk);
+        let launch = confined.as_ref().map_or(&launch, |confined| &confined.launch);
         let exit =
-            self.run_talking(context.order, (&launch, source), transcript, stop, Some(&mut talk)).await;
+            self.run_talking(context.order, (launch, source), transcript, stop, Some(&mut talk)).await;
+        let exit = if confined.is_some() { exit.map(confinement::exit_inside) } else { exit };
         let session = talk.session().unwrap_or(&brief.session.id);
         self.services.accounts.remember(&context.order.task, session, talk.newest_call());
         Ok((talk, exit))
@@ -132,7 +137,13 @@ impl Worker {
     }
 
     /// Where the agent's process comes from.
-    fn source(&self, context: &AttemptContext<'_>, taking: Taking, talk: &mut Conversation) -> Source {
+    fn source(
+        &self,
+        context: &AttemptContext<'_>,
+        taking: Taking,
+        outlives: bool,
+        talk: &mut Conversation,
+    ) -> Source {
         match taking {
             Taking::On(left) => {
                 let LeftAtWork { agent, recorded, session, .. } = *left;
@@ -141,8 +152,8 @@ impl Worker {
                 talk.go_on(Replay::of(&agent.said, recorded));
                 Source::Left(Box::new(agent.link))
             }
-            Taking::Round(Some(begun)) => Source::Start(self.through(context, &begun)),
-            Taking::Round(None) | Taking::Aside => Source::Start(None),
+            Taking::Round(Some(begun)) if outlives => Source::Start(self.through(context, &begun)),
+            Taking::Round(_) | Taking::Aside => Source::Start(None),
         }
     }
 

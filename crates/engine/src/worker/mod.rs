@@ -7,6 +7,7 @@ mod base;
 mod baselines;
 mod bill;
 mod checks;
+mod confining;
 mod conversation;
 mod engaging;
 pub mod feedback;
@@ -58,6 +59,7 @@ use crate::git::workspaces::{
 };
 use crate::host::logs::carried;
 use crate::process::Mark;
+use crate::process::confinement::Place;
 use crate::process::transcript::Speaker;
 use bill::Difference;
 use judging::Watched;
@@ -102,6 +104,8 @@ struct AttemptContext<'a> {
     /// What verifiers found in the work as it is now, and let pass.
     findings: Mutex<Vec<Finding>>,
     trail: Trail,
+    /// The files of its confinement, once it is confined.
+    confined: OnceLock<Place>,
     timer: &'a PhaseTimer<'a>,
     /// When this coordinator took it up, and how long it had been at work by then.
     since: (Instant, Duration),
@@ -185,6 +189,7 @@ impl Worker {
             skills: OnceLock::new(),
             findings: Mutex::default(),
             trail: Trail::default(),
+            confined: OnceLock::new(),
             timer,
             since: (Instant::now(), worked),
             left: Mutex::new(left),

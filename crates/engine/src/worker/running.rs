@@ -265,7 +265,7 @@ fn unwritable(speaker: &Speaker<'_>, error: &io::Error) -> Outcome {
 }
 
 /// The system says "not found" for a missing program and for a missing directory alike.
-fn missing(launch: &Launch, error: &io::Error) -> Failure {
+pub(super) fn missing(launch: &Launch, error: &io::Error) -> Failure {
     let program = launch.program.display();
     let message = match error.kind() {
         _ if !launch.directory.is_dir() => format!("the directory {} is gone", launch.directory.display()),

@@ -21,7 +21,7 @@ use crate::process::RunProcesses;
 pub(crate) struct Services {
     pub(crate) processes: Arc<RunProcesses>,
     /// What the user was told and need not hear again.
-    pub(super) warned: Mutex<BTreeSet<String>>,
+    pub(super) warned: Arc<Mutex<BTreeSet<String>>>,
     /// Where agents are started so that they outlive this process; none does otherwise.
     pub(crate) shims: OnceLock<ShimPlace>,
     /// What another coordinator has left at work.
@@ -43,7 +43,7 @@ impl Services {
     pub(super) fn new(run: &RunId, limits: &Limits) -> Services {
         Services {
             processes: RunProcesses::new(run.clone()),
-            warned: Mutex::default(),
+            warned: Arc::default(),
             shims: OnceLock::new(),
             reattaching: Reattaching::default(),
             accounts: Accounts::default(),

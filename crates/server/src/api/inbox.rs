@@ -104,7 +104,7 @@ fn item(folded: &Run, run: &StoredRun, project: Option<&str>, is_live: bool, nee
 }
 
 fn isolation(run: &Run, place: usize) -> Isolation {
-    run.task(run.doer(place)).0.isolation.or(run.options().isolation).unwrap_or(Isolation::None)
+    run.task(run.doer(place)).0.isolation_or(run.options().isolation.unwrap_or(Isolation::None))
 }
 
 /// The folder in which what an agent asks about would happen. Nothing where it is not known, is gone, or another attempt

@@ -6,6 +6,7 @@ use std::time::Duration;
 use conductor_engine::agents::{Entry, Login, roster};
 use conductor_engine::host::clock::wall;
 use conductor_engine::process;
+use conductor_engine::process::confinement;
 use rustix::process::{Resource, getrlimit};
 
 use super::Finding;
@@ -51,6 +52,18 @@ pub(super) fn agents() -> Finding {
         return Finding::warning("agents", told).remedy("start one of them and log in, or set its key");
     }
     Finding::ok("agents", told)
+}
+
+/// Whether agents can be kept from the rest of the machine.
+pub(super) fn sandbox() -> Finding {
+    let found = confinement::findings();
+    match &found.why {
+        None => Finding::ok("sandbox", format!("{}: agents do not reach {}", found.tier, found.tier.stops())),
+        Some(why) => {
+            let told = format!("agents reach all that you can: {why}");
+            Finding::warning("sandbox", told).remedy(found.remedy.unwrap_or("see docs/security.md"))
+        }
+    }
 }
 
 /// Each running task holds a few, the store and the bus some more.

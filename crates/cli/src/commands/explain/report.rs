@@ -2,12 +2,13 @@
 
 use conductor_core::file::Origin;
 use conductor_core::plan::models::{Models, Score};
-use conductor_core::plan::{Isolation, Task, Wins, Work};
+use conductor_core::plan::{Isolation, Network, SandboxMode, Task, Wins, Work};
 use conductor_core::run::event::{DrainReason, FailureClass};
 use conductor_core::run::{Run, Stage, Status, TaskState};
 use conductor_core::schedule::recovery;
 use conductor_core::values::counted::counted;
 use conductor_core::values::ids::TaskId;
+use conductor_engine::process::confinement::{self, Tier};
 use serde_json::{Value, json};
 
 use super::Subject;
@@ -32,6 +33,7 @@ pub(super) fn text(subject: &Subject) -> String {
     tell("files", files(subject));
     tell("checks", checks(task));
     tell("workspace", workspace(subject.isolation).to_owned());
+    tell("sandbox", sandbox(task));
     tell("tries", tries(task));
     tell("recovery", ways(task));
     tell("risks", risks(task));
@@ -239,6 +241,31 @@ fn workspace(isolation: Isolation) -> &'static str {
         Isolation::Worktree => "a worktree of its own",
         Isolation::Clone => "a clone of its own",
         Isolation::None => "where you are",
+    }
+}
+
+/// What its agent reaches, here and as it is written.
+fn sandbox(task: &Task) -> String {
+    let mode = task.sandbox_mode();
+    if mode == SandboxMode::Off {
+        return match task.work {
+            _ if task.is_for_cloud() => "off: it works elsewhere".to_owned(),
+            Work::Prompt(_) => format!("off; it stops {}", Tier::None.stops()),
+            Work::Run(_) => "off: a command is your own".to_owned(),
+        };
+    }
+    let found = confinement::findings();
+    let mut told = match &found.why {
+        None => format!("{} ({}): it does not reach {}", found.tier, mode.name(), found.tier.stops()),
+        Some(why) if mode == SandboxMode::Require => format!("require: it does not start here, {why}"),
+        Some(why) => format!("none (prefer): its agent reaches all that you can; {why}"),
+    };
+    if let Some(remedy) = found.remedy {
+        told += &format!("\n{remedy}");
+    }
+    match task.network() {
+        Network::Full => told + "\nnetwork: all of it, services of this machine too",
+        network => told + &format!("\nnetwork: {network}, and its model"),
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use conductor_core::plan::graph;
 use conductor_core::plan::select::{SelectError, select, without};
-use conductor_core::plan::{Fingerprint, Isolation, Land, Limits, Plan, Work};
+use conductor_core::plan::{Fingerprint, Isolation, Land, Limits, Plan, Sandbox, SandboxMode, Work};
 use conductor_core::run::event::{Options, Selection};
 use conductor_core::values::ids::TaskId;
 use conductor_core::values::units::{Millis, Usd};
@@ -232,7 +232,9 @@ impl Chosen {
         let isolated = typed.isolation.is_some() || before.isolated;
         let (agent, model) = (typed.agent.clone().or(before.agent), typed.model.clone().or(before.model));
         let repository = typed.repository.clone().or(before.repository);
-        Chosen(Selection { only, isolated, done: before.done, agent, model, repository })
+        let sandbox = typed.sandbox.map(Into::into).or(before.sandbox);
+        let network = typed.network.clone().or(before.network);
+        Chosen(Selection { only, isolated, done: before.done, agent, model, repository, sandbox, network })
     }
 
     pub(super) fn of_plan(&self, mut plan: Plan) -> Result<Plan, SelectError> {
@@ -251,8 +253,24 @@ impl Chosen {
             task.agent = task.agent.take().or_else(|| self.0.agent.clone());
             task.model = task.model.take().or_else(|| self.0.model.clone());
             task.repository = task.repository.take().or_else(|| self.0.repository.clone());
+            if let Some(mode) = self.0.sandbox {
+                task.sandbox.get_or_insert_with(|| Box::new(Sandbox::of(mode))).mode = mode;
+            }
+            if let Some(network) = &self.0.network {
+                task.network = Some(Box::new(network.clone()));
+            }
         }
         Ok(plan)
+    }
+}
+
+impl From<args::Sandbox> for SandboxMode {
+    fn from(sandbox: args::Sandbox) -> SandboxMode {
+        match sandbox {
+            args::Sandbox::Require => SandboxMode::Require,
+            args::Sandbox::Prefer => SandboxMode::Prefer,
+            args::Sandbox::Off => SandboxMode::Off,
+        }
     }
 }
 

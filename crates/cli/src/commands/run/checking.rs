@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use conductor_core::plan::{Notification, Plan};
+use conductor_core::plan::{Notification, Plan, SandboxMode};
 use conductor_engine::agents;
 use conductor_engine::plugins;
+use conductor_engine::process::confinement::{self, Tier};
 use conductor_engine::worker::verifiers;
 
+use super::talk;
 use crate::error::{CliError, Exit};
 
 /// Every task needs an agent that can do it, before anything starts. Returns the agents not installed.
@@ -18,6 +20,29 @@ pub(super) fn check_agents(plan: &Plan) -> Result<BTreeSet<String>, CliError> {
     }
     check_plugins(plan)?;
     absent(plan).map_err(|why| CliError::new(Exit::AgentMissing, format!("{why}; nothing was started")))
+}
+
+/// Tasks that must be confined start nowhere else; others are, where that is to be had, and the user is told where it is not.
+pub(super) fn check_sandbox(plan: &Plan) -> Result<(), CliError> {
+    let of = |mode: SandboxMode| plan.tasks.iter().find(|task| task.sandbox_mode() == mode);
+    let (required, preferred) = (of(SandboxMode::Require), of(SandboxMode::Prefer));
+    if required.is_none() && preferred.is_none() {
+        return Ok(());
+    }
+    let found = confinement::findings();
+    let Some(why) = found.why.as_deref().filter(|_| found.tier == Tier::None) else { return Ok(()) };
+    let remedy = found.remedy.unwrap_or("let the program say what is started inside");
+    match required {
+        Some(task) => {
+            let message = format!("task '{}' must be confined, and {why}; nothing was started", task.id);
+            Err(CliError::new(Exit::AgentMissing, message)
+                .help(format!("{remedy}; or let it be: --sandbox prefer")))
+        }
+        None => {
+            talk(format!("agents are not confined: {why} ({remedy}; docs/security.md)"));
+            Ok(())
+        }
+    }
 }
 
 /// Verifiers and notifiers, too: what checks the work is there before an agent is paid.

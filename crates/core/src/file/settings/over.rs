@@ -56,6 +56,8 @@ impl Settings {
                 joined(Some(own), &Some(weaker))
             }),
             isolation: self.isolation.or(weaker.isolation),
+            sandbox: self.sandbox.or(weaker.sandbox),
+            network: self.network.or(weaker.network),
             changes: self.changes.or(weaker.changes),
             estimate: self.estimate.or(weaker.estimate),
             repository: self.repository.or(weaker.repository),

@@ -1,7 +1,7 @@
 //! What of a config stays when the user does not trust it; which settings those are stands in `file/trust`.
 
 use super::Settings;
-use crate::plan::{ACP, Isolation};
+use crate::plan::{ACP, Isolation, Network, Sandbox, SandboxMode};
 
 impl Settings {
     pub(in crate::file) fn untrusted(self) -> Settings {
@@ -26,6 +26,8 @@ impl Settings {
                 .review
                 .filter(|review| !review.as_ref().is_some_and(|review| reviewer(&review.agent))),
             isolation: self.isolation.filter(|isolation| *isolation != Isolation::None),
+            sandbox: self.sandbox.filter(|sandbox| *sandbox == Sandbox::of(SandboxMode::Require)),
+            network: self.network.filter(|network| *network == Network::Off),
             subagents,
             ..self
         }

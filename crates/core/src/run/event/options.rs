@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::graph::Strategy;
 use crate::plan::models::Sample;
-use crate::plan::{Fingerprint, Isolation, Land, Limits};
+use crate::plan::{Fingerprint, Isolation, Land, Limits, Network, SandboxMode};
 use crate::run::event::Capped;
 use crate::values::ids::TaskId;
 use crate::values::units::{Millis, Usd};
@@ -87,6 +87,11 @@ pub struct Selection {
     /// The repository of prompts that name none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
+    /// How tasks for agents are confined and what they reach of the network, whatever they say themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxMode>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
 }
 
 impl Options {

@@ -21,7 +21,7 @@ impl Clones {
         Clones { run_repo }
     }
 
-    fn folder(&self, request: &WorkspaceRequest) -> Folder {
+    pub(super) fn folder(&self, request: &WorkspaceRequest) -> Folder {
         let workspace = request.workspace_name();
         let tree = self.run_repo.layout.workspace(&workspace);
         let git = tree.join(".git");

@@ -2,6 +2,7 @@
 
 mod clearing;
 mod clone;
+mod confining;
 mod editing;
 mod filtered;
 mod in_place;
@@ -41,6 +42,7 @@ use crate::host::shortage::{Passing, Shortage};
 
 pub use clearing::folders;
 pub use clone::Clones;
+pub(crate) use confining::{GitFolder, Grounds};
 pub use editing::Editing;
 pub use in_place::{InPlace, Look};
 pub use inventory::{FoundWorkspace, Rescue, count, inventory, rescues, task_at_work_in};
@@ -297,7 +299,7 @@ impl Workspaces {
     }
 
     pub fn isolation(&self, task: &Task) -> Isolation {
-        task.isolation.unwrap_or(self.default)
+        task.isolation_or(self.default)
     }
 
     /// Whether a task works elsewhere than in the user's own directory.

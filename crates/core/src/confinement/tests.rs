@@ -1,0 +1,218 @@
+//! The value is data: what is reached, what is not, and what lies over what.
+
+use super::*;
+use crate::plan::{Command, SandboxMode, Work};
+use crate::values::ids::TaskId;
+
+fn prompt(agent: &str) -> Task {
+    let task = Task::new(TaskId::parse("t").unwrap(), Work::Prompt("Do it".into()));
+    Task { agent: Some(agent.to_owned()), ..task }
+}
+
+fn around(variables: &[(&str, &str)]) -> Surroundings {
+    let usual = [("HOME", "/home/ada"), ("PATH", "/usr/bin:/home/ada/tools/bin:/home/ada:.:/srv/bin/")];
+    let variables = usual.iter().chain(variables);
+    Surroundings {
+        variables: variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        program: "claude".into(),
+        state: "/home/ada/.conductor".into(),
+        tree: "/home/ada/.conductor/runs/r/workspaces/r-1".into(),
+        temporary: Some("/home/ada/.conductor/runs/r/tmp/1".into()),
+        ..Surroundings::default()
+    }
+}
+
+/// What can be done with a path: the last mount that it is in decides.
+fn access(confinement: &Confinement, path: &str) -> Option<Access> {
+    let of = |mount: &&Mount| is_within(path, &mount.path);
+    confinement.mounts.iter().rev().find(of).map(|mount| mount.access)
+}
+
+fn check(task: &Task, around: &Surroundings, expected: &[(&str, Option<Access>)]) {
+    let confinement = Confinement::of(task, around).unwrap();
+    for (path, wanted) in expected {
+        assert_eq!(access(&confinement, path), *wanted, "{path}");
+    }
+}
+
+#[test]
+fn only_the_workspace_and_what_its_agent_needs_are_there() {
+    use Access::*;
+    let tree = around(&[]).tree;
+    check(
+        &prompt("claude"),
+        &around(&[]),
+        &[
+            ("/usr/bin/git", Some(Read)),
+            ("/etc/passwd", Some(Read)),
+            ("/etc/shadow", Some(Hidden)),
+            ("/etc/ssh/ssh_host_ed25519_key", Some(Hidden)),
+            ("/tmp/x", Some(Fresh)),
+            ("/home/ada/.ssh/id_ed25519", Some(Fresh)),
+            ("/home/ada/.aws/credentials", Some(Fresh)),
+            ("/home/ada/.netrc", Some(Fresh)),
+            ("/home/ada/.cargo/credentials.toml", Some(Fresh)),
+            ("/home/ada/.cargo/bin/cargo", Some(Read)),
+            ("/home/ada/.cargo/registry/src", Some(Fresh)),
+            ("/home/ada/.claude/.credentials.json", Some(Write)),
+            ("/home/ada/.claude/projects/x", Some(Make)),
+            ("/home/ada/.claude/settings.json", Some(Copy)),
+            ("/home/ada/.claude/hooks/x.sh", Some(Read)),
+            ("/home/ada/.claude/later", Some(Fresh)),
+            ("/home/ada/.claude.json", Some(Copy)),
+            ("/home/ada/.codex/auth.json", Some(Fresh)),
+            ("/home/ada/tools/bin/x", Some(Read)),
+            ("/home/ada/tools/secret", Some(Fresh)),
+            ("/home/ada/.conductor/conductor.db", Some(Fresh)),
+            ("/home/ada/.conductor/runs/r/workspaces/r-2/x", Some(Fresh)),
+            (&format!("{tree}/src/x.rs"), Some(Write)),
+            ("/home/ada/.conductor/runs/r/tmp/1/x", Some(Write)),
+            ("/home/ben/x", None),
+            ("/srv/bin/x", Some(Read)),
+            ("/srv/data", None),
+            ("/var/run/docker.sock", None),
+            ("/run/user/1000/bus", None),
+            ("/root/.ssh", None),
+        ],
+    );
+}
+
+#[test]
+fn each_agent_has_its_own_and_an_unknown_one_the_folders_of_its_name() {
+    use Access::*;
+    check(
+        &prompt("codex"),
+        &around(&[("CODEX_HOME", "/data/codex")]),
+        &[
+            ("/data/codex/auth.json", Some(Write)),
+            ("/data/codex/config.toml", Some(Copy)),
+            ("/data/codex/other", Some(Fresh)),
+            ("/home/ada/.codex/auth.json", Some(Fresh)),
+            ("/home/ada/.claude/.credentials.json", Some(Fresh)),
+        ],
+    );
+    let own = "/home/ada/.conductor/runs/r/agent_homes/t";
+    let settings = format!("{own}/settings.json");
+    check(&prompt("claude"), &around(&[("CLAUDE_CONFIG_DIR", own)]), &[(&settings, Some(Write))]);
+    let other = Surroundings { program: "/opt/goose".into(), ..around(&[("XDG_CONFIG_HOME", "/conf")]) };
+    check(
+        &prompt("acp:goose"),
+        &other,
+        &[
+            ("/conf/goose/x", Some(Write)),
+            ("/conf/other", Some(Fresh)),
+            ("/home/ada/.goose", Some(Write)),
+            ("/home/ada/.ssh", Some(Fresh)),
+        ],
+    );
+    for withheld in ["ssh", "x/../../.ssh", "aws", "."] {
+        let other = Surroundings { program: withheld.into(), ..around(&[]) };
+        check(&prompt("acp:x"), &other, &[("/home/ada/.ssh", Some(Fresh)), ("/home/ada/.aws", Some(Fresh))]);
+    }
+}
+
+#[test]
+fn what_git_and_agents_are_set_up_by_stays_as_it_is() {
+    use Access::*;
+    let common = "/home/ada/app/.git".to_owned();
+    let own = format!("{common}/worktrees/r-1");
+    let worktree = GitPlace::Worktree { common: common.clone(), own: own.clone() };
+    let present = vec![".mcp.json".to_owned(), ".codex".to_owned()];
+    let linked = Surroundings { git: worktree, present: present.clone(), ..around(&[]) };
+    let tree = linked.tree.clone();
+    let (at_mcp, at_codex) = (format!("{tree}/.mcp.json"), format!("{tree}/.codex/config.toml"));
+    let parts: Vec<String> =
+        ["objects/x", "config", "hooks/x", "HEAD", "worktrees/other/HEAD", "worktrees/r-1/HEAD"]
+            .iter()
+            .map(|part| format!("{common}/{part}"))
+            .collect();
+    check(
+        &prompt("claude"),
+        &linked,
+        &[
+            (&parts[0], Some(Write)),
+            (&parts[1], Some(Read)),
+            (&parts[2], Some(Read)),
+            (&parts[3], Some(Read)),
+            (&parts[4], Some(Fresh)),
+            (&parts[5], Some(Write)),
+            (&format!("{tree}/.git"), Some(Read)),
+            ("/home/ada/app/src", Some(Fresh)),
+            (&at_mcp, Some(Read)),
+            (&at_codex, Some(Read)),
+        ],
+    );
+    let sandbox = Sandbox { write: vec![".mcp.json".into()], ..Sandbox::of(SandboxMode::Require) };
+    let task = Task { sandbox: Some(Box::new(sandbox)), ..prompt("claude") };
+    let git = GitPlace::Clone { of: common.clone() };
+    let cloned = Surroundings { git, present, ..around(&[]) };
+    check(
+        &task,
+        &cloned,
+        &[(&at_mcp, Some(Write)), (&parts[0], Some(Read)), (&parts[1], Some(Fresh)), (&at_codex, Some(Read))],
+    );
+}
+
+#[test]
+fn what_the_file_adds_is_there() {
+    use Access::*;
+    let sandbox = Sandbox {
+        read: vec!["~/shared/".into(), "/data".into(), "sub".into()],
+        write: vec!["~/out".into()],
+        mode: SandboxMode::Prefer,
+    };
+    let task = Task { sandbox: Some(Box::new(sandbox)), ..prompt("claude") };
+    let tree = around(&[]).tree;
+    check(
+        &task,
+        &around(&[]),
+        &[
+            ("/home/ada/shared/x", Some(Read)),
+            ("/data/x", Some(Read)),
+            (&format!("{tree}/sub/x"), Some(Read)),
+            ("/home/ada/out/x", Some(Write)),
+        ],
+    );
+}
+
+#[test]
+fn a_home_that_is_the_workspace_cannot_be_kept_out_of_it() {
+    for tree in ["/", "/home", "/home/ada"] {
+        let around = Surroundings { tree: tree.into(), ..around(&[]) };
+        let refused = Confinement::of(&prompt("claude"), &around);
+        assert_eq!(refused, Err(Unconfinable::HoldsHome(tree.to_owned())));
+    }
+    let refused = Confinement::of(&prompt("claude"), &Surroundings::default());
+    assert_eq!(refused, Err(Unconfinable::Homeless));
+    // Our state below the place it works in is out of reach all the same.
+    let around = Surroundings { tree: "/srv/app".into(), state: "/srv/app/.state".into(), ..around(&[]) };
+    check(&prompt("claude"), &around, &[("/srv/app/.state/conductor.db", Some(Access::Hidden))]);
+}
+
+#[test]
+fn a_limited_network_reaches_its_list_its_model_and_the_tools_of_the_run() {
+    let rules = |network: Network, agent: &str, variables: &[(&str, &str)]| {
+        let task = Task { network: Some(Box::new(network)), ..prompt(agent) };
+        Confinement::of(&task, &around(variables)).unwrap()
+    };
+    let reached = |confinement: &Confinement, host: &str, port: u16| {
+        let host = hosts::Host::parse(host).unwrap();
+        hosts::decide(confinement.reach.as_deref().unwrap(), &host, port)
+    };
+    assert_eq!(rules(Network::Full, "claude", &[]).reach, None);
+    let tools = [(TOOLS_URL, "http://127.0.0.1:4100/tools"), ("ANTHROPIC_BASE_URL", "http://localhost:9999")];
+    let off = rules(Network::Off, "claude", &tools);
+    assert_eq!(reached(&off, "api.anthropic.com", 443), hosts::Reach::Public);
+    assert_eq!(reached(&off, "127.0.0.1", 4100), hosts::Reach::Anywhere);
+    assert_eq!(reached(&off, "127.0.0.1", 4101), hosts::Reach::Refused);
+    assert_eq!(reached(&off, "api.openai.com", 443), hosts::Reach::Refused);
+    assert_eq!(off.services(), ["127.0.0.1:4100", "localhost:9999"]);
+    let list = rules(Network::Allow(vec!["*.npmjs.org".into()]), "codex", &[]);
+    assert_eq!(reached(&list, "registry.npmjs.org", 443), hosts::Reach::Public);
+    assert_eq!(reached(&list, "api.openai.com", 443), hosts::Reach::Public);
+    let command = Task::new(TaskId::parse("t").unwrap(), Work::Run(Command::Line("make".into())));
+    let command = Task { network: Some(Box::new(Network::Off)), ..command };
+    assert_eq!(Confinement::of(&command, &around(&[])).unwrap().reach, Some(Vec::new()));
+    let offline = Confinement::of(&command, &around(&[])).unwrap();
+    assert_eq!(access(&offline, "/home/ada/.cargo/registry/src"), Some(Access::Read));
+}
