@@ -12,6 +12,8 @@ pub mod agents {
 
 /// The real browser and the real server that drives it.
 pub mod browsers;
+/// Databases and brokers for a test alone.
+pub mod servers;
 /// A web page behind which agents work, for tests of what drives it.
 pub mod site;
 

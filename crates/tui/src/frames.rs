@@ -86,6 +86,7 @@ fn recorded(tasks: usize) -> Option<(Vec<Record>, StoredRun)> {
         tasks: tasks as u64,
         status: "running".to_owned(),
         created: now.at,
+        shared: None,
     };
     Some((records, stored))
 }

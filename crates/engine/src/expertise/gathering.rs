@@ -141,6 +141,7 @@ mod tests {
             tasks,
             status: status.into(),
             created: Timestamp(0),
+            shared: None,
         }
     }
 

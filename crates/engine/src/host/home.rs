@@ -1,9 +1,11 @@
-//! Where state lives: `~/.conductor`, or `CONDUCTOR_HOME`.
+//! Where state lives: `~/.conductor`, or `CONDUCTOR_HOME`; and the store that machines share, if they do.
 
+use std::fmt;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conductor_core::values::ids::RunId;
@@ -39,12 +41,13 @@ impl Passing for HomeError {
 }
 
 /// What we keep in the state directory.
-const FILES: [&str; 11] = [
+const FILES: [&str; 12] = [
     "conductor.db",
     "conductor.db-wal",
     "conductor.db-shm",
     "conductor.db-journal",
     "lock",
+    "machine",
     "sessions.jsonl",
     "landed.jsonl",
     "beads.lock",
@@ -74,24 +77,49 @@ const ALONE: Duration = Duration::from_secs(4);
 /// A process that only checks whether a run is live holds its lock for a moment; a claim waits that long.
 const GLANCE: Duration = Duration::from_millis(50);
 
+/// Where the logs of runs are kept that machines share.
+pub const STORE: &str = "CONDUCTOR_STORE";
+
 #[derive(Debug, Clone)]
 pub struct Home {
     root: PathBuf,
+    store: Option<StoreAddress>,
+}
+
+/// The address of a server that keeps the logs of runs. It may hold a password, so it is not shown.
+#[derive(Clone)]
+pub struct StoreAddress(Arc<str>);
+
+impl StoreAddress {
+    pub fn new(address: &str) -> StoreAddress {
+        StoreAddress(address.into())
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for StoreAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StoreAddress")
+    }
 }
 
 impl Home {
     /// Finds the place by the environment and makes sure it is there.
     pub fn open() -> Result<Home, HomeError> {
-        Home::at(Home::root_of_environment()?)
+        Ok(Home { store: store_of_environment(), ..Home::at(Home::root_of_environment()?)? })
     }
 
     /// As `open`, where something has been kept there already; nothing is made.
     pub fn existing() -> Result<Option<Home>, HomeError> {
         let root = std::path::absolute(Home::root_of_environment()?)
             .map_err(|source| HomeError::Unusable { path: PathBuf::new(), source })?;
-        let home = Home { root };
+        let home = Home { root, store: store_of_environment() };
         home.check_owner()?;
-        Ok(home.root.join("runs").is_dir().then_some(home))
+        let is_used = home.store.is_some() || home.root.join("runs").is_dir();
+        Ok(is_used.then_some(home))
     }
 
     /// Where it would be; nothing is made.
@@ -101,10 +129,11 @@ impl Home {
         root.ok_or(HomeError::Nowhere)
     }
 
+    /// This very directory, with a database of its own.
     pub fn at(root: impl Into<PathBuf>) -> Result<Home, HomeError> {
         let root = std::path::absolute(root.into())
             .map_err(|source| HomeError::Unusable { path: PathBuf::new(), source })?;
-        let home = Home { root };
+        let home = Home { root, store: None };
         // First, so that nothing is made in a place that is refused.
         home.check_owner()?;
         access::create_private_dir_all(&home.root.join("runs"))
@@ -162,6 +191,16 @@ impl Home {
 
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// The same place, with the logs of its runs in another store: at this address, or in its own database.
+    pub fn with_store(self, store: Option<StoreAddress>) -> Home {
+        Home { store, ..self }
+    }
+
+    /// The store that machines share; nothing where the logs are in the database here.
+    pub fn store(&self) -> Option<&StoreAddress> {
+        self.store.as_ref()
     }
 
     /// Whether anything can be put there, and why not.
@@ -244,6 +283,11 @@ impl Home {
         runs.sort();
         runs
     }
+}
+
+fn store_of_environment() -> Option<StoreAddress> {
+    let set = std::env::var_os(STORE).filter(|address| !address.is_empty())?;
+    Some(StoreAddress::new(&set.to_string_lossy()))
 }
 
 /// Takes a lock that others hold for moments only; `WouldBlock` where that is not so.

@@ -1,17 +1,18 @@
 //! What every store must do, run over each of them.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use conductor_core::plan::{Command, Plan, Task as PlannedTask, Work};
 use conductor_core::run::Run;
 use conductor_core::run::event::{Event, Failure, FailureClass, Options, Outcome, Question, Record};
 use conductor_core::values::ids::{Attempt, RunId, TaskId};
 use conductor_core::values::units::{Millis, Now, Tick, Timestamp};
+use conductor_testkit::servers;
 
 use super::memory::Memory;
 use super::*;
-use crate::host::home::Home;
+use crate::host::home::{Home, StoreAddress};
 
 /// Opens a store whose state lives in this folder; opening twice gives the same state.
 type Open = fn(&Path) -> Task<'_, Arc<dyn Store>>;
@@ -31,6 +32,17 @@ macro_rules! contract {
                 super::$name(super::of_memory).await;
             })*
         }
+        /// One after the other: a server is started once.
+        #[tokio::test(flavor = "multi_thread")]
+        async fn postgres() {
+            let Some(server) = servers::or_skip(servers::Postgres::start()) else { return };
+            SERVER.set(Mutex::new(server)).ok().unwrap();
+            $(
+                eprintln!("over PostgreSQL: {}", stringify!($name));
+                $name(of_postgres).await;
+            )*
+            SERVER.get().unwrap().lock().unwrap().end();
+        }
     };
 }
 
@@ -41,6 +53,18 @@ fn of_sqlite(folder: &Path) -> Task<'_, Arc<dyn Store>> {
 fn of_memory(folder: &Path) -> Task<'_, Arc<dyn Store>> {
     Box::pin(async move { Ok(Memory::at(folder) as Arc<dyn Store>) })
 }
+
+/// Each folder is a machine and a database of its own.
+fn of_postgres(folder: &Path) -> Task<'_, Arc<dyn Store>> {
+    Box::pin(async move {
+        let name = folder.file_name().unwrap().to_str().unwrap();
+        let address = SERVER.get().unwrap().lock().unwrap().database(name);
+        let home = Home::at(folder).unwrap().with_store(Some(StoreAddress::new(&address)));
+        super::open(&home).await
+    })
+}
+
+static SERVER: OnceLock<Mutex<servers::Postgres>> = OnceLock::new();
 
 fn run_id(text: &str) -> RunId {
     RunId::parse(text).unwrap()

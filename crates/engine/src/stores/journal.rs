@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize, Serializer as _};
 use crate::host::access;
 use crate::host::home::Home;
 
-const NAME: &str = "journal";
+/// Of the runs of this machine's own database. A store that many machines share has a file for each claim.
+pub(super) const NAME: &str = "journal";
 
 /// How long it may become before it begins anew, once the database holds all of it.
 const LENGTH: u64 = 256 << 10;
@@ -32,9 +33,9 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    pub(super) fn open(home: &Home, run: &RunId) -> io::Result<Journal> {
+    pub(super) fn open(home: &Home, run: &RunId, name: &str) -> io::Result<Journal> {
         access::create_private_dir_all(&home.run(run))?;
-        let file = access::private().append(true).create(true).open(path(home, run))?;
+        let file = access::private().append(true).create(true).open(path(home, run, name))?;
         let length = file.metadata()?.len();
         Ok(Journal { file, length, last: 0, is_torn: false })
     }
@@ -91,8 +92,8 @@ fn line(records: &[Record]) -> io::Result<Vec<u8>> {
 }
 
 /// What a run's journal holds, as far as it is whole. Without one, nothing.
-pub(super) fn read(home: &Home, run: &RunId) -> io::Result<Vec<Record>> {
-    match std::fs::read(path(home, run)) {
+pub(super) fn read(home: &Home, run: &RunId, name: &str) -> io::Result<Vec<Record>> {
+    match std::fs::read(path(home, run, name)) {
         Ok(bytes) => Ok(bytes.split(|&byte| byte == b'\n').map_while(turn).flatten().collect()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error),
@@ -117,18 +118,18 @@ pub(super) fn behind(last: u64, records: Vec<Record>) -> impl Iterator<Item = Re
 
 /// A run's journal is gone from here on: the database holds what was in it. What a power cut brings back of it is known
 /// to be there.
-pub(super) fn take_away(home: &Home, run: &RunId) -> io::Result<()> {
-    match std::fs::remove_file(path(home, run)) {
+pub(super) fn take_away(home: &Home, run: &RunId, name: &str) -> io::Result<()> {
+    match std::fs::remove_file(path(home, run, name)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
 }
 
 /// Where it cannot be removed, it goes with the run's folder.
-pub(super) fn remove(home: &Home, run: &RunId) {
-    let _ = std::fs::remove_file(path(home, run));
+pub(super) fn remove(home: &Home, run: &RunId, name: &str) {
+    let _ = std::fs::remove_file(path(home, run, name));
 }
 
-fn path(home: &Home, run: &RunId) -> PathBuf {
-    home.run(run).join(NAME)
+fn path(home: &Home, run: &RunId, name: &str) -> PathBuf {
+    home.run(run).join(name)
 }

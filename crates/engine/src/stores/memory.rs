@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use conductor_core::run::event::Record;
 use conductor_core::values::ids::RunId;
 
-use super::{Epoch, LogReader, NewRun, Store, StoreError, StoredRun, Task, sqlite};
+use super::{Epoch, LogReader, NewRun, Store, StoreError, StoredRun, Task, rows};
 
 #[derive(Default)]
 pub(super) struct Memory(Mutex<BTreeMap<RunId, Kept>>);
@@ -65,7 +65,7 @@ impl Memory {
         if lasts {
             kept.appended = kept.appended.max(usize::try_from(after).unwrap() + records.len());
         }
-        let said = kept.log[..kept.appended].iter().rev().find_map(sqlite::status);
+        let said = kept.log[..kept.appended].iter().rev().find_map(rows::status);
         if let Some((status, _)) = said {
             kept.stored.status = status.to_owned();
         }
@@ -99,6 +99,7 @@ impl Store for Memory {
             tasks: run.tasks as u64,
             status: "created".into(),
             created: first.at,
+            shared: None,
         };
         let kept = Kept { stored, epoch: Epoch(1), appended: 1, log: vec![first.clone()] };
         self.kept().insert(run.id.clone(), kept);

@@ -11,6 +11,8 @@ mod journal;
 mod log;
 #[cfg(test)]
 mod memory;
+mod postgres;
+mod rows;
 mod sqlite;
 mod unwritten;
 mod waiting;
@@ -27,6 +29,7 @@ use conductor_core::values::units::Timestamp;
 use thiserror::Error;
 
 use crate::host::home::Home;
+use postgres::Postgres;
 use sqlite::Sqlite;
 
 pub use earlier::EarlierRuns;
@@ -34,19 +37,28 @@ pub use follower::Follower;
 pub use log::{AppendTimes, RunLog};
 pub use sqlite::{excesses, integrity, schema_version, sqlite_version};
 pub use waiting::{briefly, patiently};
-pub use witness::{Cause, Excess, missing, seen, was_written, witnessed};
+pub use witness::{Cause, Excess, missing, seen, was_lost, was_written, witnessed};
 
 pub type Task<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
 /// Opens the store of a state directory, making it where there is none. One that is damaged or too new is refused
 /// untouched.
 pub async fn open(home: &Home) -> Result<Arc<dyn Store>, StoreError> {
-    Ok(Arc::new(Sqlite::open(home).await?))
+    Ok(match home.store() {
+        None => Arc::new(Sqlite::open(home).await?),
+        Some(address) => Arc::new(Postgres::open(home, address).await?),
+    })
 }
 
 /// Opens the store of a state directory to look at it: nothing is made, brought up to date, locked or written. Where
 /// nothing has ever been written there are no runs.
 pub async fn open_to_look(home: &Home) -> Result<Arc<dyn LogReader>, StoreError> {
+    if let Some(address) = home.store() {
+        return Ok(match Postgres::open_to_look(home, address).await? {
+            Some(postgres) => Arc::new(postgres),
+            None => Arc::new(unwritten::Unwritten),
+        });
+    }
     if let Some(error) = missing(home) {
         return Err(error);
     }
@@ -71,7 +83,7 @@ pub trait LogReader: Send + Sync {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Epoch(pub u64);
 
-/// The backends, one line each: `Sqlite`.
+/// The backends, one line each: `Sqlite`, a file of this machine's; `Postgres`, which machines share.
 pub trait Store: LogReader {
     /// When it completes, the run and its first record are durable, and claimed by the caller.
     fn create<'a>(&'a self, run: &'a NewRun, first: &'a Record) -> Task<'a, Epoch>;
@@ -111,9 +123,25 @@ pub struct StoredRun {
     /// `running`, `stopped`, `completed`, `failed` or `cancelled`, as the log said last.
     pub status: String,
     pub created: Timestamp,
+    /// What only a store that machines share can tell.
+    pub shared: Option<Shared>,
+}
+
+/// What machines that share a store know of each other's runs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Shared {
+    /// How many events the log holds.
+    pub events: u64,
+    /// Another machine whose claim holds: it works on the run, or did a few seconds ago.
+    pub holder: Option<String>,
 }
 
 impl StoredRun {
+    /// The other machine that works on it.
+    pub fn holder(&self) -> Option<&str> {
+        self.shared.as_ref()?.holder.as_deref()
+    }
+
     /// Whether it was made from this.
     pub fn is_of(&self, source: &str) -> bool {
         is_same_source(&self.source, source)
@@ -174,7 +202,7 @@ pub enum StoreError {
         "{place} was written by a newer conductor (schema {found}, this one knows up to {known}); update conductor"
     )]
     Newer { place: String, found: i64, known: i64 },
-    #[error("{place} is damaged: {why}; the file was left as it is")]
+    #[error("{place} is damaged: {why}; it was left as it is")]
     Damaged { place: String, why: String },
     #[error("{place} is missing, but run {run} had been written to it; {remedy}")]
     Missing { place: String, run: RunId, remedy: String },
@@ -186,6 +214,8 @@ pub enum StoreError {
     Conflict { place: String, run: RunId, seq: u64 },
     #[error("another process has taken run {run} over in {place}; this one writes no more of it")]
     TakenOver { place: String, run: RunId },
+    #[error("run {run} is being worked on by the conductor of {by} right now")]
+    Held { run: RunId, by: String },
     /// Nothing is lost and nothing is wrong: the same call will succeed when the cause is gone.
     #[error("{why}")]
     Unavailable { why: String },

@@ -10,7 +10,6 @@ mod errors;
 mod excesses;
 mod opening;
 mod reading;
-mod rows;
 mod statements;
 mod writing;
 
@@ -24,16 +23,15 @@ use sqlx::sqlite::SqliteConnection;
 use tokio::sync::Mutex as AsyncMutex;
 
 use super::journal::{self, Journal};
-use super::witness::Witness;
+use super::rows::LogEnd;
 use super::{Epoch, LogReader, NewRun, Store, StoreError, StoredRun, Task};
 use crate::host::home::Home;
-use errors::{shown, told, unwritable};
+use errors::{shown, told};
 use opening::{Mode, connect, connect_to_read, form_of, inspect, make};
 use statements::stored_run;
 
+pub(super) use errors::unwritable;
 pub use excesses::excesses;
-#[cfg(test)]
-pub(super) use statements::status;
 
 pub use opening::{integrity, schema_version, sqlite_version};
 
@@ -49,15 +47,6 @@ struct Writer {
     connection: SqliteConnection,
     /// The end of each log that this process has claimed: what the next row is chained to, looked up once.
     ends: HashMap<RunId, LogEnd>,
-}
-
-/// Where the next event of a run goes, and what it is chained to.
-struct LogEnd {
-    key: i64,
-    epoch: Epoch,
-    last_seq: u64,
-    sum: u32,
-    witness: Witness,
 }
 
 impl Sqlite {
@@ -119,7 +108,7 @@ impl Sqlite {
     }
 
     fn read_journal(&self, run: &RunId) -> Result<Vec<Record>, StoreError> {
-        journal::read(&self.home, run).map_err(|error| self.failed(error))
+        journal::read(&self.home, run, journal::NAME).map_err(|error| self.failed(error))
     }
 
     /// Its events go along with it.
@@ -130,7 +119,7 @@ impl Sqlite {
         gone.await.map_err(|error| self.told(error))?;
         writer.ends.remove(run);
         self.journals().remove(run);
-        journal::remove(&self.home, run);
+        journal::remove(&self.home, run, journal::NAME);
         Ok(())
     }
 

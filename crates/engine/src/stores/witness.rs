@@ -14,15 +14,31 @@ use super::StoreError;
 use crate::host::access;
 use crate::host::home::Home;
 
+/// Which store a witness speaks of: a run that is moved from one to the other has both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keeper {
+    Sqlite,
+    Postgres,
+}
+
+impl Keeper {
+    fn file(self) -> &'static str {
+        match self {
+            Keeper::Sqlite => NAME,
+            Keeper::Postgres => "head-postgres",
+        }
+    }
+}
+
 const NAME: &str = "head";
 
 /// A witness that is written to.
 pub(super) struct Witness(File);
 
 impl Witness {
-    pub(super) fn open(home: &Home, run: &RunId) -> io::Result<Witness> {
+    pub(super) fn open(home: &Home, run: &RunId, keeper: Keeper) -> io::Result<Witness> {
         access::create_private_dir_all(&home.run(run))?;
-        let path = home.run(run).join(NAME);
+        let path = home.run(run).join(keeper.file());
         access::private().read(true).write(true).create(true).truncate(false).open(path).map(Witness)
     }
 
@@ -32,19 +48,29 @@ impl Witness {
     }
 }
 
-/// Up to where a run's log had been acknowledged; 0 where there is no witness.
+/// Up to where a run's log had been acknowledged on this machine, by whichever store; 0 where there is no witness.
 pub fn seen(home: &Home, run: &RunId) -> u64 {
-    read(&home.run(run).join(NAME)).map_or(0, |(seen, _)| seen)
+    seen_by(home, run, Keeper::Sqlite).max(seen_by(home, run, Keeper::Postgres))
 }
 
-/// Whether a run had been written once, whatever the database says of it now.
+pub(super) fn seen_by(home: &Home, run: &RunId, keeper: Keeper) -> u64 {
+    read(&home.run(run).join(keeper.file())).map_or(0, |(seen, _)| seen)
+}
+
+/// Whether a run had been written once, whatever the store says of it now.
 pub fn was_written(home: &Home, run: &RunId) -> bool {
     seen(home, run) > 0
 }
 
-/// Every run that had been written once.
+/// Whether a run that the store in use does not know had been written to it. Of a store that machines share this cannot be
+/// told: another may have removed the run.
+pub fn was_lost(home: &Home, run: &RunId) -> bool {
+    home.store().is_none() && seen_by(home, run, Keeper::Sqlite) > 0
+}
+
+/// Every run that had been written to the database of this state directory once.
 pub fn witnessed(home: &Home) -> impl Iterator<Item = RunId> + '_ {
-    home.runs().into_iter().filter(|run| was_written(home, run))
+    home.runs().into_iter().filter(|run| seen_by(home, run, Keeper::Sqlite) > 0)
 }
 
 /// What is wrong where there is no database: nothing before the first run, else that it is gone.
@@ -107,7 +133,7 @@ impl Excess {
         let path = home.run(&self.run).join(NAME);
         let kept = home.run(&self.run).join(format!("{NAME}.said-{}", self.witness));
         fs::rename(&path, &kept)?;
-        Witness::open(home, &self.run)?.note(self.log);
+        Witness::open(home, &self.run, Keeper::Sqlite)?.note(self.log);
         Ok(kept)
     }
 }

@@ -113,6 +113,7 @@ pub(crate) fn app_of(script: &Script, is_live: bool, theme: &str) -> App {
         tasks: 9,
         status: "running".to_owned(),
         created: Timestamp(1_700_000_000_000),
+        shared: None,
     };
     let watched = Watched::new(stored, script.records.clone()).unwrap();
     let known = |words: &str, names_run| KnownCommand {

@@ -5,14 +5,14 @@ use conductor_core::values::suggest::did_you_mean;
 
 use super::FindError;
 use crate::host::home::Home;
-use crate::stores::{StoreError, StoredRun, was_written};
+use crate::stores::{StoreError, StoredRun, was_lost};
 
 /// The run whose name begins like this. One that is known to have been written and is not there means that the store is
 /// damaged.
 pub fn named(home: &Home, runs: &[StoredRun], word: &str) -> Result<StoredRun, FindError> {
     by_beginning(runs, word).cloned().map_err(|error| {
         let is_unknown = matches!(error, FindError::NoSuchRun { .. });
-        match RunId::parse(word).filter(|id| is_unknown && was_written(home, id)) {
+        match RunId::parse(word).filter(|id| is_unknown && was_lost(home, id)) {
             Some(_) => {
                 let why = format!("it knows nothing of run {word}, which had been written");
                 StoreError::Damaged { place: home.database().display().to_string(), why }.into()

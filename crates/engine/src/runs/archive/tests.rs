@@ -195,7 +195,8 @@ async fn a_group_is_as_its_newest_run_carried_it_out() {
 fn a_run_whose_directory_is_gone_has_no_repository() {
     let directory = PathBuf::from("/nowhere/at/all");
     let (source, status) = (String::new(), "completed".to_owned());
-    let stored = StoredRun { id: id("r"), directory, source, tasks: 1, status, created: Timestamp(0) };
+    let stored =
+        StoredRun { id: id("r"), directory, source, tasks: 1, status, created: Timestamp(0), shared: None };
     let error = repository(&stored).unwrap_err();
     assert_eq!(error.to_string(), "run r works in /nowhere/at/all, which is gone");
 }

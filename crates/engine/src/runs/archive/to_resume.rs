@@ -67,6 +67,7 @@ mod tests {
             tasks: 1,
             status: status.into(),
             created: Timestamp(0),
+            shared: None,
         }
     }
 

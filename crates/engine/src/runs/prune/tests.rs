@@ -6,7 +6,7 @@ use super::*;
 fn stored(name: &str, created: i64, status: &str) -> StoredRun {
     let (directory, source, status) = (PathBuf::from("/"), String::new(), status.to_owned());
     let id = RunId::parse(name).unwrap();
-    StoredRun { id, directory, source, tasks: 1, status, created: Timestamp(created) }
+    StoredRun { id, directory, source, tasks: 1, status, created: Timestamp(created), shared: None }
 }
 
 #[test]

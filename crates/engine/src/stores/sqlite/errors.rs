@@ -17,7 +17,7 @@ pub(super) fn told_migration(path: &Path, error: sqlx::migrate::MigrateError) ->
 
 /// A full disk and a want of descriptors pass; a folder that may not be written, or a lock that is not let go of, does
 /// not pass by waiting.
-pub(super) fn unwritable(home: &Home, error: &io::Error) -> StoreError {
+pub(in crate::stores) fn unwritable(home: &Home, error: &io::Error) -> StoreError {
     let place = shown(home.root());
     match error.shortage().is_some() {
         true => {

@@ -11,7 +11,8 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
 use super::Sqlite;
 use super::errors::shown;
-use super::rows::{EVENT_VERSION, chained};
+use crate::stores::rows::Stored;
+use crate::stores::witness::Keeper;
 use crate::stores::{StoreError, journal, witness};
 
 impl Sqlite {
@@ -19,7 +20,7 @@ impl Sqlite {
         let connection = &mut self.writer.lock().await.connection;
         let key = self.key(connection, run).await?;
         // Looked at first: the coordinator of the run may write on while its rows are read.
-        let (seen, written) = (witness::seen(&self.home, run), self.read_journal(run)?);
+        let (seen, written) = (witness::seen_by(&self.home, run, Keeper::Sqlite), self.read_journal(run)?);
         let mut rows = rows_from(connection, key, after);
         let mut row = self.next(&mut rows).await?;
         // What the first of them is chained to.
@@ -39,7 +40,7 @@ impl Sqlite {
         }
         let mut records = Vec::new();
         while let Some(found) = row {
-            let record = self.record(&found, sum)?;
+            let record = found.record(sum, &shown(&self.path))?;
             if record.seq != last + 1 {
                 return Err(self.damaged(format!("event {} of run {run} is missing", last + 1)));
             }
@@ -59,7 +60,7 @@ impl Sqlite {
 
     async fn next(&self, rows: &mut Rows<'_>) -> Result<Option<Stored>, StoreError> {
         let row = std::future::poll_fn(|context| rows.as_mut().poll_next(context)).await;
-        row.map(|row| row.and_then(|row| Stored::new(&row))).transpose().map_err(|error| self.told(error))
+        row.map(|row| row.and_then(|row| stored(&row))).transpose().map_err(|error| self.told(error))
     }
 
     async fn last_seq(&self, connection: &mut SqliteConnection, key: i64) -> Result<u64, StoreError> {
@@ -84,20 +85,6 @@ impl Sqlite {
             .ok_or_else(|| StoreError::NoSuchRun(run.clone()))
     }
 
-    fn record(&self, row: &Stored, before: u32) -> Result<Record, StoreError> {
-        let &Stored { seq, at, tick, version, sum, ref body } = row;
-        if version > EVENT_VERSION {
-            let (found, known) = (version, EVENT_VERSION);
-            return Err(StoreError::Newer { place: shown(&self.path), found, known });
-        }
-        if chained(before, seq, body) != sum {
-            return Err(self.damaged(format!("event {seq} does not match its checksum")));
-        }
-        let event = serde_json::from_str(body)
-            .map_err(|error| self.damaged(format!("event {seq} cannot be read: {error}")))?;
-        Ok(Record { seq, at, tick, event })
-    }
-
     pub(super) fn check_witness(&self, run: &RunId, last: u64, seen: u64) -> Result<(), StoreError> {
         match seen {
             seen if seen > last => Err(self.damaged(format!(
@@ -110,28 +97,16 @@ impl Sqlite {
     }
 }
 
-/// An event as it lies in the database.
-struct Stored {
-    seq: u64,
-    at: Timestamp,
-    tick: Tick,
-    version: i64,
-    sum: u32,
-    body: String,
-}
-
-impl Stored {
-    fn new(row: &SqliteRow) -> sqlx::Result<Stored> {
-        let number = |column: usize| row.try_get::<i64, _>(column);
-        Ok(Stored {
-            seq: number(0)? as u64,
-            at: Timestamp(number(1)?),
-            tick: Tick(number(2)? as u64),
-            version: number(3)?,
-            sum: number(4)? as u32,
-            body: row.try_get(5)?,
-        })
-    }
+fn stored(row: &SqliteRow) -> sqlx::Result<Stored> {
+    let number = |column: usize| row.try_get::<i64, _>(column);
+    Ok(Stored {
+        seq: number(0)? as u64,
+        at: Timestamp(number(1)?),
+        tick: Tick(number(2)? as u64),
+        version: number(3)?,
+        sum: number(4)? as u32,
+        body: row.try_get(5)?,
+    })
 }
 
 type Rows<'c> = Pin<Box<dyn Stream<Item = sqlx::Result<SqliteRow>> + Send + 'c>>;

@@ -2,14 +2,13 @@
 
 use std::path::PathBuf;
 
-use conductor_core::run::event::{Event, Record, RunOutcome};
+use conductor_core::run::event::Record;
 use conductor_core::values::ids::RunId;
 use conductor_core::values::units::Timestamp;
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 
-use super::LogEnd;
-use super::rows::{self, EVENT_VERSION, EventRow};
+use crate::stores::rows::{EVENT_VERSION, EventRow, LogEnd};
 use crate::stores::{Epoch, NewRun, StoredRun};
 
 // One turn is one statement, whose rows come as one JSON array; only where the run's status changes is it a
@@ -96,7 +95,7 @@ pub(super) async fn add_events(
     end: &LogEnd,
     rows: &[EventRow],
 ) -> sqlx::Result<()> {
-    let query = sqlx::query(ADD_EVENTS).bind(end.key).bind(rows::as_array(rows)).bind(end.last_seq as i64);
+    let query = sqlx::query(ADD_EVENTS).bind(end.key).bind(as_array(rows)).bind(end.last_seq as i64);
     match query.bind(end.epoch.0 as i64).execute(connection).await?.rows_affected() {
         0 => Err(sqlx::Error::RowNotFound),
         _ => Ok(()),
@@ -119,15 +118,10 @@ pub(super) async fn add_events_and_status(
     end(connection, written).await
 }
 
-pub(in crate::stores) fn status(record: &Record) -> Option<(&'static str, Option<Timestamp>)> {
-    match &record.event {
-        Event::RunStarted { .. } => Some(("running", None)),
-        Event::RunStopped { .. } => Some(("stopped", Some(record.at))),
-        Event::RunFinished { outcome: RunOutcome::Completed } => Some(("completed", Some(record.at))),
-        Event::RunFinished { outcome: RunOutcome::Failed } => Some(("failed", Some(record.at))),
-        Event::RunFinished { outcome: RunOutcome::Cancelled } => Some(("cancelled", Some(record.at))),
-        _ => None,
-    }
+/// All of them in one parameter. Numbers and strings only, which JSON can always hold.
+fn as_array(rows: &[EventRow]) -> String {
+    let rows = rows.iter().map(|row| (row.seq, row.at, row.tick.0, EVENT_VERSION, row.sum, &row.body));
+    serde_json::to_string(&rows.collect::<Vec<_>>()).unwrap_or_default()
 }
 
 pub(super) fn stored_run(row: &sqlx::sqlite::SqliteRow) -> sqlx::Result<StoredRun> {
@@ -139,5 +133,6 @@ pub(super) fn stored_run(row: &sqlx::sqlite::SqliteRow) -> sqlx::Result<StoredRu
         tasks: row.try_get::<i64, _>("tasks")? as u64,
         status: row.try_get("status")?,
         created: Timestamp(row.try_get("created_at")?),
+        shared: None,
     })
 }

@@ -6,17 +6,18 @@ use sqlx::sqlite::SqliteConnection;
 
 use super::errors::unwritable;
 use super::opening::lengthen_log;
-use super::rows::EventRow;
-use super::statements::{self, add_events, add_events_and_status, begin, end, status, write_first};
-use super::{LogEnd, Sqlite, Writer};
+use super::statements::{self, add_events, add_events_and_status, begin, end, write_first};
+use super::{Sqlite, Writer};
 use crate::stores::journal::{self, Journal};
-use crate::stores::witness::{self, Witness};
+use crate::stores::rows::{EventRow, LogEnd, NoRows, status};
+use crate::stores::witness::{self, Keeper, Witness};
 use crate::stores::{Epoch, NewRun, StoreError};
 
 impl Sqlite {
     /// In one transaction: a run without its first record could never be read again.
     pub(super) async fn create_run(&self, run: &NewRun, first: &Record) -> Result<Epoch, StoreError> {
-        let witness = Witness::open(&self.home, &run.id).map_err(|error| unwritable(&self.home, &error))?;
+        let witness = Witness::open(&self.home, &run.id, Keeper::Sqlite)
+            .map_err(|error| unwritable(&self.home, &error))?;
         let mut row = self.row(0, first)?;
         let body = std::mem::take(&mut row.body);
         let mut writer = self.writer.lock().await;
@@ -48,7 +49,7 @@ impl Sqlite {
         let (mut end, left) = self.find_end(connection, run, epoch).await?;
         self.append_at(connection, run, &mut end, &left).await?;
         // The file itself goes: a process that still holds it open writes to nothing that is read.
-        journal::take_away(&self.home, run).map_err(|error| unwritable(&self.home, &error))?;
+        journal::take_away(&self.home, run, journal::NAME).map_err(|error| unwritable(&self.home, &error))?;
         self.journals().insert(run.clone(), (epoch, None));
         ends.insert(run.clone(), end);
         let _ = lengthen_log(&self.path);
@@ -68,7 +69,7 @@ impl Sqlite {
         }
         let opened = match journal {
             Some(journal) => Ok(journal),
-            None => Journal::open(&self.home, run).map(|opened| journal.insert(opened)),
+            None => Journal::open(&self.home, run, journal::NAME).map(|opened| journal.insert(opened)),
         };
         opened.and_then(|journal| journal.write(records)).map_err(|error| unwritable(&self.home, &error))
     }
@@ -79,7 +80,7 @@ impl Sqlite {
         match journals.get_mut(run) {
             Some((_, journal)) if is_over => {
                 *journal = None;
-                journal::remove(&self.home, run);
+                journal::remove(&self.home, run, journal::NAME);
             }
             Some((_, Some(journal))) => journal.is_stored(last),
             _ => {}
@@ -173,7 +174,7 @@ impl Sqlite {
             return Err(self.taken_over(run));
         }
         // Looked at first, as whenever the two are compared.
-        let (seen, written) = (witness::seen(&self.home, run), self.read_journal(run)?);
+        let (seen, written) = (witness::seen_by(&self.home, run, Keeper::Sqlite), self.read_journal(run)?);
         let last: Option<(i64, i64)> =
             sqlx::query_as("SELECT seq, sum FROM events WHERE run = ? ORDER BY seq DESC LIMIT 1")
                 .bind(key)
@@ -183,7 +184,8 @@ impl Sqlite {
         let (last_seq, sum) = last.map_or((0, 0), |(seq, sum)| (seq as u64, sum as u32));
         let written: Vec<Record> = journal::behind(last_seq, written).collect();
         self.check_witness(run, last_seq + written.len() as u64, seen)?;
-        let witness = Witness::open(&self.home, run).map_err(|error| unwritable(&self.home, &error))?;
+        let witness =
+            Witness::open(&self.home, run, Keeper::Sqlite).map_err(|error| unwritable(&self.home, &error))?;
         Ok((LogEnd { key, epoch, last_seq, sum, witness }, written))
     }
 
@@ -232,30 +234,14 @@ impl Sqlite {
         Ok(sum.map(|sum| sum as u32))
     }
 
-    /// The records that are new as rows, each chained to the one before.
     fn rows(&self, run: &RunId, end: &LogEnd, records: &[Record]) -> Result<Vec<EventRow>, StoreError> {
-        let (mut seq, mut sum) = (end.last_seq, end.sum);
-        let mut rows = Vec::with_capacity(records.len());
-        for record in records.iter().filter(|record| record.seq > end.last_seq) {
-            if record.seq != seq + 1 {
-                return Err(self.conflict(run, record.seq));
-            }
-            let row = self.row(sum, record)?;
-            (seq, sum) = (row.seq, row.sum);
-            rows.push(row);
-        }
-        Ok(rows)
+        end.rows(records).map_err(|error| match error {
+            NoRows::Gap(seq) => self.conflict(run, seq),
+            NoRows::Unreadable(error) => self.failed(error),
+        })
     }
 
     fn row(&self, before: u32, record: &Record) -> Result<EventRow, StoreError> {
         EventRow::of(before, record).map_err(|error| self.failed(error))
-    }
-}
-
-impl LogEnd {
-    fn acknowledge(&mut self, last: &EventRow) {
-        self.last_seq = last.seq;
-        self.sum = last.sum;
-        self.witness.note(last.seq);
     }
 }

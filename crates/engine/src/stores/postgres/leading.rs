@@ -1,0 +1,82 @@
+//! Which machine drives a run. A claim holds as long as it is renewed, by the clock of the server; while it holds, no other
+//! machine gets the run. On one machine the lock on the run's folder comes first.
+//!
+//! It only keeps machines out of each other's way. That no two of them write one log is seen to by the epoch, whatever
+//! any clock says.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use conductor_core::values::ids::RunId;
+use sqlx::PgPool;
+use tokio::task::AbortHandle;
+
+use super::statements::{self, HOLD};
+use crate::stores::Epoch;
+
+/// Two renewals may be lost.
+const RENEWAL: Duration = Duration::from_secs(HOLD / 3);
+
+/// What this process has claimed, renewed as long as this lives.
+pub(super) struct Claims {
+    held: Held,
+    renewing: Mutex<Option<AbortHandle>>,
+}
+
+type Held = Arc<Mutex<HashMap<RunId, (i64, Epoch)>>>;
+
+impl Claims {
+    pub(super) fn none() -> Claims {
+        Claims { held: Held::default(), renewing: Mutex::default() }
+    }
+
+    pub(super) fn add(&self, pool: &PgPool, run: &RunId, key: i64, epoch: Epoch) {
+        lock(&self.held).insert(run.clone(), (key, epoch));
+        let mut renewing = lock(&self.renewing);
+        if renewing.is_none() {
+            *renewing = Some(tokio::spawn(renew(pool.clone(), self.held.clone())).abort_handle());
+        }
+    }
+
+    /// It is renewed no more.
+    pub(super) fn end(&self, run: &RunId) {
+        lock(&self.held).remove(run);
+    }
+}
+
+impl Drop for Claims {
+    fn drop(&mut self) {
+        if let Some(renewing) = lock(&self.renewing).take() {
+            renewing.abort();
+        }
+    }
+}
+
+/// A renewal that fails is made up for by the next, or the claim ends: then another machine may take the run over, and
+/// this one is told so by its next append.
+async fn renew(pool: PgPool, held: Held) {
+    let mut times = tokio::time::interval(RENEWAL);
+    times.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        times.tick().await;
+        let claims: Vec<(i64, Epoch)> = lock(&held).values().copied().collect();
+        if claims.is_empty() {
+            continue;
+        }
+        let renewed = tokio::time::timeout(RENEWAL, async {
+            statements::renew(&mut *pool.acquire().await?, &claims).await
+        });
+        match renewed.await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "the claims of this machine were not renewed"),
+            Err(_) => {
+                tracing::warn!("the claims of this machine were not renewed: the store does not answer")
+            }
+        }
+    }
+}
+
+fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
+}
