@@ -39,7 +39,7 @@ impl Passing for HomeError {
 }
 
 /// What we keep in the state directory.
-const FILES: [&str; 11] = [
+const FILES: [&str; 12] = [
     "conductor.db",
     "conductor.db-wal",
     "conductor.db-shm",
@@ -51,8 +51,9 @@ const FILES: [&str; 11] = [
     "beads.claims.lock",
     "trust.json",
     "plugins.lock",
+    "sync.key",
 ];
-const FOLDERS: [&str; 5] = ["plans", "ports", "trash", "trusted", "expertise"];
+const FOLDERS: [&str; 6] = ["plans", "ports", "trash", "trusted", "expertise", "sync"];
 /// Config files and the like, which are the user's.
 const OTHERS: [&str; 8] = [
     "runs",
