@@ -11,6 +11,7 @@ mod plan;
 mod review;
 mod run;
 mod serving;
+mod syncing;
 mod trusting;
 pub(crate) mod words;
 mod work;
@@ -32,6 +33,7 @@ pub(crate) use plan::*;
 pub(crate) use review::*;
 pub(crate) use run::*;
 pub(crate) use serving::*;
+pub(crate) use syncing::*;
 pub(crate) use trusting::*;
 pub(crate) use work::*;
 
@@ -188,6 +190,9 @@ pub(crate) enum Command {
     /// Watch and set up agents that work behind a web page
     #[command(subcommand)]
     Browser(Browser),
+    /// Push and pull runs, sessions and expertise: carry them to your other machines
+    #[command(subcommand)]
+    Sync(Sync),
     /// Show every setting, and where its value comes from
     #[command(subcommand)]
     Config(Config),

@@ -128,6 +128,7 @@ fn carried_out(arguments: Arguments) -> Result<Exit, CliError> {
         Command::Plugin(plugin) => commands::plugin::run(&plugin),
         Command::Trust(trust) => commands::trust::run(&trust),
         Command::Browser(browser) => commands::browser::run(&browser),
+        Command::Sync(sync) => commands::sync::run(&sync),
         Command::Config(config) => commands::config::run(&config),
         Command::Init(init) => commands::init::run(&init),
         Command::Doctor(doctor) => commands::doctor::run(&doctor),

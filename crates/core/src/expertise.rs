@@ -20,6 +20,7 @@ mod trial;
 
 pub use choosing::{Candidate, Chosen, Need, Reason, choose};
 pub use domains::{DOMAINS, GENERAL, domain_of};
+pub(crate) use item::MOST_EVIDENCE;
 pub use item::{
     BadItem, Draft, Evidence, Item, ItemId, Kind, LONGEST_CLAIM, Lesson, Retirement, Source, Tally,
 };

@@ -34,6 +34,7 @@ mod schema;
 mod sections;
 mod settings;
 mod source;
+mod syncing;
 mod syntax;
 mod task;
 mod tree;
@@ -55,6 +56,7 @@ pub use places::{Places, places};
 pub use schema::{config_schema, schema};
 pub use settings::is_repository;
 pub use source::{Source, Span};
+pub use syncing::SyncKeys;
 pub use trust::needs_trust;
 
 /// A plan that may be run, and what its author may want to know first.

@@ -45,6 +45,7 @@ pub mod planner;
 pub mod report;
 pub mod run;
 pub mod schedule;
+pub mod sync;
 pub mod values;
 
 pub use plan::Plan;

@@ -44,4 +44,5 @@ pub mod process;
 pub mod records;
 pub mod runs;
 pub mod stores;
+pub mod sync;
 pub mod worker;

@@ -34,6 +34,7 @@ const HEADINGS: [(&str, &[&str]); 7] = [
             "plugin",
             "trust",
             "config",
+            "sync",
             "prices",
             "setup",
             "mcp",

@@ -48,12 +48,13 @@ use conductor_engine::records::metrics::MetricsFile;
 use conductor_engine::runs::coordinator::{Coordinator, Start, World};
 use conductor_engine::runs::driving::{Concluded, Driving};
 use conductor_engine::runs::engine;
-use conductor_engine::stores::{self, LogReader, NewRun, RunLog, Store, StoredRun};
+use conductor_engine::stores::{self, NewRun, RunLog, Store, StoredRun};
 
 use tokio::sync::mpsc::UnboundedReceiver;
 use tracing::Instrument as _;
 
 use super::plan::commands;
+use super::sync;
 use super::worktree::clear_after_the_dead;
 use super::{answer, block_on, talk};
 use crate::archive::patiently;
@@ -265,7 +266,7 @@ async fn account_for_planning(
 async fn take_up(args: Resolved<'_>) -> Result<Carried, CliError> {
     let home = Home::open()?;
     let store = patiently(|| stores::open(&home)).await?;
-    let (stored, claim, run, reading) = match read_back(&args, &home, &*store).await {
+    let (stored, claim, run, reading) = match read_back(&args, &home, &store).await {
         Ok(read) => read,
         Err(cli_error) => {
             // Closing the store would fold its log into the file, and a file that is refused stays as it is.
@@ -325,14 +326,21 @@ async fn go_on(
 /// A run as it was left.
 type ReadBack = (StoredRun, RunClaim, Run, Option<Reading>);
 
-/// Finds the run that is meant and reads it; writes nothing.
-async fn read_back(args: &Resolved<'_>, home: &Home, store: &dyn LogReader) -> Result<ReadBack, CliError> {
-    let stored = find(args, home, &store.runs().await?)?;
+/// Finds the run that is meant and reads it. Where other machines may know of it, it is claimed for this one.
+async fn read_back(args: &Resolved<'_>, home: &Home, store: &Arc<dyn Store>) -> Result<ReadBack, CliError> {
+    let mut stored = find(args, home, &store.runs().await?)?;
     let claim = home.claim(&stored.id)?;
     let reading = editing::begin_reading(args, &stored, claim.directory());
-    let run = Run::replay(&store.load(&stored.id, 0).await?).map_err(|error| {
+    let records = store.load(&stored.id, 0).await?;
+    let run = Run::replay(&records).map_err(|error| {
         CliError::new(Exit::Unexpected, format!("run {} cannot be read: {error}", stored.id))
     })?;
+    let is_over = nothing_to_do(args, &stored, &run).is_some();
+    if is_over && !is_unfinished(args, &stored, &run, claim.directory()) {
+        return Ok((stored, claim, run, reading));
+    }
+    let is_named = args.resume.as_deref().is_some_and(|word| !word.is_empty());
+    stored.directory = sync::take_up(home, store, (&stored, &run, &records), is_named).await?;
     if !stored.directory.is_dir() {
         let message = format!("run {} works in {}, which is gone", stored.id, stored.directory.display());
         return Err(CliError::new(Exit::Unexpected, message).help("bring the directory back, then resume"));

@@ -13,7 +13,7 @@ pub const LONGEST_CLAIM: usize = 600;
 const MOST_SCOPES: usize = 20;
 const LONGEST_SCOPE: usize = 200;
 /// Of what bears an item out, the newest are kept.
-pub(super) const MOST_EVIDENCE: usize = 10;
+pub(crate) const MOST_EVIDENCE: usize = 10;
 
 /// By which an item is named: `e` and twelve digits, made of what it is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

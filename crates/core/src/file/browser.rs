@@ -75,7 +75,7 @@ impl Browser {
     }
 }
 
-fn section(
+pub(super) fn section(
     r: &mut Report<'_>,
     fields: &mut Fields<'_>,
     name: &'static str,

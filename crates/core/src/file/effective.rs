@@ -25,7 +25,7 @@ pub struct Effective<'w> {
 }
 
 /// Mappings of which the parts are settings of their own. Everything else is taken or replaced as a whole.
-const PARTED: [&str; 16] = [
+const PARTED: [&str; 17] = [
     "retry_policy",
     "recovery",
     "env",
@@ -42,6 +42,7 @@ const PARTED: [&str; 16] = [
     "mcp",
     "auth",
     "browser",
+    "sync",
 ];
 
 /// What a task file sets for all of its tasks. Nothing where it cannot be read, which others report.

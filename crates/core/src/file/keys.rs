@@ -106,8 +106,37 @@ const RUNS: &[KeySpec] = &[
     key("mcp", Shape::Object(MCP), "The MCP server that drives the browser (docs/browser.md)."),
     key("auth", Shape::Object(AUTH), "The user's sign-in to the site, by hand (docs/browser.md)."),
     key("browser", Shape::Object(BROWSER), "The browser and the site for agents in it (docs/browser.md)."),
+    key("sync", Shape::Object(SYNC), "Where runs are pushed to and pulled from (docs/sync.md)."),
     key("ui", Shape::Free, "Accepted; without effect so far."),
 ];
+
+pub(super) const SYNC: Table = &[&[
+    key(
+        "remote",
+        Shape::Text,
+        "A git remote or a directory; `conductor sync` needs --to or --from where absent.",
+    ),
+    key(
+        "recipients",
+        Shape::Texts,
+        "Public keys (age1…) of all machines and people who may read what is pushed.",
+    ),
+    key(
+        "identity",
+        Shape::Text,
+        "The file with this machine's key; sync.key in the state directory where absent.",
+    ),
+    key(
+        "transcripts",
+        Shape::Flag,
+        "Whether what agents and commands said is pushed, too; false where absent.",
+    ),
+    key(
+        "code_remote",
+        Shape::Flag,
+        "Whether the remote may be one of the repository's own; false where absent.",
+    ),
+]];
 
 pub(super) const MAX_RETRIES: u64 = 20;
 

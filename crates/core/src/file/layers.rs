@@ -14,6 +14,7 @@ use super::parse;
 use super::sections::{self, LimitsDraft};
 use super::settings::{Retry, Settings};
 use super::source::{Source, Span};
+use super::syncing::SyncKeys;
 use super::tree::Node;
 use super::trust;
 
@@ -26,6 +27,7 @@ pub struct Layer {
     parallel: Option<u32>,
     execution: Execution,
     browser: Browser,
+    sync: SyncKeys,
     written: Vec<Written>,
     /// Whether it counts before what tasks and the file say themselves.
     over_tasks: bool,
@@ -57,6 +59,7 @@ impl Layer {
                 on_budget: on_budget.filter(|_| is_kept("on_budget")),
             },
             browser: Browser::default(),
+            sync: SyncKeys::default(),
             written: self.written.into_iter().filter(|written| !trust::needs_trust(written)).collect(),
             ..self
         }
@@ -65,6 +68,11 @@ impl Layer {
     /// What it says of the browser for agents of the cloud.
     pub fn browser(&self) -> &Browser {
         &self.browser
+    }
+
+    /// What it says of where runs are pushed to.
+    pub fn sync(&self) -> &SyncKeys {
+        &self.sync
     }
 
     /// Everything it sets.
@@ -104,6 +112,7 @@ fn read(r: &mut Report<'_>, root: &Node) -> Option<Layer> {
         fields.take(free);
     }
     let browser = Browser::read(r, &mut fields);
+    let sync = SyncKeys::read(r, &mut fields);
     let retry = retry(r, &mut fields);
     let mut config = sections::defaults(r, &mut fields);
     config.retry = config.retry.or(retry);
@@ -119,6 +128,7 @@ fn read(r: &mut Report<'_>, root: &Node) -> Option<Layer> {
         parallel: fields.get(r, "parallel", count(1..=MAX_PARALLEL)),
         execution: fields.get(r, "execution", Execution::read).unwrap_or_default(),
         browser,
+        sync,
         written: effective::written(r.source, root),
         over_tasks: false,
     };

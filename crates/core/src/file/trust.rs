@@ -14,8 +14,8 @@ pub fn needs_trust(written: &Written) -> bool {
         "setup" | "verify" | "measure" | "env_pass" | "permissions" | "workspace_path" => {
             says_something(value)
         }
-        // Where work is pushed to, which server drives the user's browser, and which program that is.
-        "env" | "agents" | "cloud" | "mcp" | "auth" | "browser" => true,
+        // Where work and runs are pushed to, which server drives the user's browser, and which program that is.
+        "env" | "agents" | "cloud" | "mcp" | "auth" | "browser" | "sync" => true,
         // A price near nothing makes every cap on money worthless.
         "prices" => true,
         "agent" | "fallback_agents" => names_a_program(value),

@@ -66,7 +66,7 @@ const HARMLESS: [&str; 53] = [
 ];
 
 /// A value for each key that needs trust.
-const NEEDS_TRUST: [(&str, &str); 25] = [
+const NEEDS_TRUST: [(&str, &str); 26] = [
     ("setup", "[make]"),
     ("verify", "[make test]"),
     ("measure", "{ lint: [make lint] }"),
@@ -90,6 +90,7 @@ const NEEDS_TRUST: [(&str, &str); 25] = [
     ("mcp", "{ server_url: \"stdio://./x\" }"),
     ("auth", "{ timeout: 5s }"),
     ("browser", "{ executable: ./x }"),
+    ("sync", "{ remote: \"https://x.example/y.git\" }"),
     ("notifications", "{ on_failure: { type: webhook, url: \"https://x.example/y\" } }"),
     ("notifications", "{ on_complete: [{ type: terminal }, { type: sound, file: ./x.wav }] }"),
 ];
@@ -154,8 +155,8 @@ fn whatever_needs_trust_is_a_demand_of_the_plan_that_says_it() {
         };
         match said {
             Ok(loaded) => assert_ne!(loaded.plan.demands(), BTreeSet::new(), "{key}"),
-            // The browser and its server are not a task file's to set.
-            Err(_) => assert!(["mcp", "auth", "browser"].contains(key), "{key}"),
+            // The browser, its server and where runs are pushed to are not a task file's to set.
+            Err(_) => assert!(["mcp", "auth", "browser", "sync"].contains(key), "{key}"),
         }
     }
 }

@@ -19,6 +19,8 @@ pub enum Author {
     File,
     /// A model that read a transcript.
     Model,
+    /// Another machine of the user's.
+    Machine,
 }
 
 impl Author {
@@ -28,6 +30,7 @@ impl Author {
             Author::User => "user",
             Author::File => "file",
             Author::Model => "model",
+            Author::Machine => "machine",
         }
     }
 }

@@ -95,32 +95,12 @@ impl Courier {
         output(command)
     }
 
-    /// In our own directory, without the network.
     fn command(&self) -> Command {
-        let mut command = bare_command();
-        command.current_dir(&self.git).env("GIT_DIR", &self.git);
-        for setting in
-            ["core.hooksPath=/dev/null", "gc.auto=0", "maintenance.auto=false", "core.fsmonitor=false"]
-        {
-            command.args(["-c", setting]);
-        }
-        command
+        own(&self.git)
     }
 
-    /// As `command`, which may connect as the user's git does, and never asks for anything.
     fn connected(&self) -> Command {
-        let mut command = self.command();
-        let slowest = format!("http.lowSpeedTime={}", SLOWEST.as_secs());
-        command.args(["-c", "http.lowSpeedLimit=1", "-c", &slowest]);
-        command.env("GIT_ALLOW_PROTOCOL", PROTOCOLS);
-        for name in ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_SSH_COMMAND", "GIT_SSH"] {
-            if let Some(value) = std::env::var_os(name) {
-                command.env(name, value);
-            }
-        }
-        // A question could not be answered: it fails at once.
-        command.env("GIT_ASKPASS", "true").env("SSH_ASKPASS_REQUIRE", "never");
-        command
+        connected(&self.git)
     }
 
     /// A commit with the same files as another and a message of its own.
@@ -290,6 +270,33 @@ impl Courier {
         }
         Ok(())
     }
+}
+
+/// Git in a bare directory of our own, without the network.
+pub(super) fn own(git: &Path) -> Command {
+    let mut command = bare_command();
+    command.current_dir(git).env("GIT_DIR", git);
+    for setting in ["core.hooksPath=/dev/null", "gc.auto=0", "maintenance.auto=false", "core.fsmonitor=false"]
+    {
+        command.args(["-c", setting]);
+    }
+    command
+}
+
+/// As `own`, which may connect as the user's git does, and never asks for anything.
+pub(super) fn connected(git: &Path) -> Command {
+    let mut command = own(git);
+    let slowest = format!("http.lowSpeedTime={}", SLOWEST.as_secs());
+    command.args(["-c", "http.lowSpeedLimit=1", "-c", &slowest]);
+    command.env("GIT_ALLOW_PROTOCOL", PROTOCOLS);
+    for name in ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_SSH_COMMAND", "GIT_SSH"] {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    // A question could not be answered: it fails at once.
+    command.env("GIT_ASKPASS", "true").env("SSH_ASKPASS_REQUIRE", "never");
+    command
 }
 
 /// Whether an address is a path from where it is configured.

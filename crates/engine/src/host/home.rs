@@ -54,8 +54,9 @@ const FILES: [&str; 12] = [
     "beads.claims.lock",
     "trust.json",
     "plugins.lock",
+    "sync.key",
 ];
-const FOLDERS: [&str; 5] = ["plans", "ports", "trash", "trusted", "expertise"];
+const FOLDERS: [&str; 6] = ["plans", "ports", "trash", "trusted", "expertise", "sync"];
 /// Config files and the like, which are the user's.
 const OTHERS: [&str; 8] = [
     "runs",

@@ -1,0 +1,105 @@
+//! Whether two addresses of git remotes name the same place. Paths are to be real ones when they come here.
+
+/// An address without what does not tell places apart: scheme, user, password, usual port, `.git`, slashes at the end, the
+/// case of the host.
+pub fn canonical(address: &str) -> String {
+    let address = address.trim();
+    let (host, path) = match address.split_once("://") {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("file") => ("", rest),
+        Some((scheme, rest)) => {
+            let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+            (without_usual_port(scheme, host), path)
+        }
+        None => match address.split_once(':') {
+            // As ssh has it, unless a slash comes first: then it is a path with a colon in it.
+            Some((host, path)) if !host.contains('/') && !host.is_empty() => (host, path),
+            _ => ("", address),
+        },
+    };
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host).to_ascii_lowercase();
+    let path = path.trim_matches('/');
+    let path = path.strip_suffix(".git").unwrap_or(path).trim_end_matches('/');
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    format!("{host}/{}", parts.join("/"))
+}
+
+fn without_usual_port<'a>(scheme: &str, host: &'a str) -> &'a str {
+    let usual = match scheme.to_ascii_lowercase().as_str() {
+        "ssh" | "git+ssh" | "ssh+git" => ":22",
+        "https" => ":443",
+        "http" => ":80",
+        "git" => ":9418",
+        _ => return host,
+    };
+    host.strip_suffix(usual).unwrap_or(host)
+}
+
+pub fn is_same_place(one: &str, other: &str) -> bool {
+    canonical(one) == canonical(other)
+}
+
+/// An address as it may be shown: without a password.
+pub fn shown(address: &str) -> String {
+    let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
+    let (host, path) = rest.split_once('/').map_or((rest, None), |(host, path)| (host, Some(path)));
+    let host = match host.rsplit_once('@') {
+        Some((user, host)) => match user.split_once(':') {
+            Some((user, _)) => format!("{user}@{host}"),
+            // A token in place of a name is as secret as a password.
+            None if scheme.eq_ignore_ascii_case("ssh") => format!("{user}@{host}"),
+            None => host.to_owned(),
+        },
+        None => host.to_owned(),
+    };
+    path.map_or_else(|| format!("{scheme}://{host}"), |path| format!("{scheme}://{host}/{path}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_place_in_other_words_is_the_same() {
+        let all = [
+            "https://github.com/owner/name",
+            "https://github.com/owner/name.git",
+            "https://GitHub.com:443/owner/name.git/",
+            "https://user:password@github.com/owner/name",
+            "git@github.com:owner/name.git",
+            "github.com:owner/name",
+            "ssh://git@github.com/owner/name.git",
+            "ssh://git@github.com:22/owner//name",
+            "git+ssh://git@github.com/owner/name",
+        ];
+        for one in all {
+            assert!(is_same_place(all[0], one), "{one}: {}", canonical(one));
+        }
+        for (one, other) in
+            [("/srv/git/a.git", "file:///srv/git/a"), ("/srv/git/a/", "/srv/git/a"), ("/a/b:c", "/a/./b:c")]
+        {
+            assert!(is_same_place(one, other), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn other_places_are_others() {
+        for (one, other) in [
+            ("https://github.com/owner/name", "https://github.com/owner/other"),
+            ("https://github.com/owner/name", "https://example.com/owner/name"),
+            ("ssh://git@h:2222/r", "ssh://git@h/r"),
+            ("/srv/git/a", "/srv/git/b"),
+            ("https://github.com/Owner/name", "https://github.com/owner/name"),
+        ] {
+            assert!(!is_same_place(one, other), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_has_no_password() {
+        assert_eq!(shown("https://user:secret@h/r"), "https://user@h/r");
+        assert_eq!(shown("https://token@h/r"), "https://h/r");
+        assert_eq!(shown("ssh://git@h/r"), "ssh://git@h/r");
+        assert_eq!(shown("git@h:r"), "git@h:r");
+        assert_eq!(shown("/srv/a"), "/srv/a");
+    }
+}
