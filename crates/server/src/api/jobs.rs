@@ -23,7 +23,7 @@ use crate::web::route::{Asked, OPERATOR, Route, VIEWER, by, get, post};
 const WANTED: &[Field] = &[
     must("requirements", Kind::Words, "What is to be done, in plain words."),
     must("max_cost", Kind::Amount, "The most it may cost, in dollars."),
-    may("agent", Kind::Text, "The agent that plans (default: the configured one)."),
+    may("agent", Kind::Agent, "The agent that plans (default: the configured one)."),
     may("model", Kind::Text, "The model that plans."),
     may("budget", Kind::Whole(1, 1_000), "Plan for this many agents at once."),
     may("max_tasks", Kind::Whole(1, 1_000), "Refuse a plan with more tasks than this."),

@@ -56,3 +56,20 @@ pub(crate) fn routes() -> impl Iterator<Item = &'static Route> {
 
 pub(crate) use server::described;
 pub(crate) use verbs::commands;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::web::fields::Kind;
+
+    /// One that is any text would let those who may not run commands start whatever program they like.
+    #[test]
+    fn a_field_that_names_an_agent_is_known_as_one() {
+        let fields = routes().flat_map(|route| route.body.iter().map(move |field| (route.path, field)));
+        let agents: Vec<_> = fields.filter(|(_, field)| field.name == "agent").collect();
+        assert!(agents.len() >= 5, "{agents:?}");
+        for (path, field) in agents {
+            assert!(matches!(field.kind, Kind::Agent), "{path}");
+        }
+    }
+}

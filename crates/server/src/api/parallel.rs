@@ -31,7 +31,7 @@ const AT_ONCE: u64 = 3;
 pub(crate) const START: &[Field] = &[
     may("max_concurrency", Kind::Whole(1, 100_000), "How many tasks run at once (default 3)."),
     may("only", Kind::Text, "Run only these tasks: ids, globs, group:G, epic:E; +id adds what id needs."),
-    may("agent", Kind::Text, "The agent for tasks that name none."),
+    may("agent", Kind::Agent, "The agent for tasks that name none."),
     may("model", Kind::Text, "The model for tasks that name none."),
     may("max_cost", Kind::Amount, "Start nothing new once this many dollars are spent."),
     may(

@@ -82,7 +82,7 @@ pub(crate) const ROUTES: &[Route] = &[
         by!(retry),
     )
     .body(&[
-        may("agent", Kind::Text, "Give it to this agent instead."),
+        may("agent", Kind::Agent, "Give it to this agent instead."),
         may("model", Kind::Text, "With this model of that agent (default: the agent's usual one)."),
     ])
     .json("conductor.answer/1", OF_TASK),

@@ -1,6 +1,7 @@
 //! What a request may say, field by field: checked and described from one list, so that what the reference page tells is
 //! what is accepted.
 
+use conductor_core::plan::ACP;
 use serde_json::{Map, Value, json};
 
 use crate::problem::{Problem, Result};
@@ -17,6 +18,8 @@ const MOST_TEXTS: usize = 10_000;
 pub(crate) enum Kind {
     /// One line.
     Text,
+    /// The name of an agent, in one line. One that names a program is for those who may run any command.
+    Agent,
     /// As many lines as wanted.
     Words,
     Whole(u64, u64),
@@ -114,6 +117,14 @@ impl Given {
         self.0.get(name).and_then(Value::as_object)
     }
 
+    /// The field by which a program is named that would be started as an agent, where one is.
+    pub(crate) fn program(&self, fields: &[Field]) -> Option<&'static str> {
+        let agents = fields.iter().filter(|field| matches!(field.kind, Kind::Agent));
+        let mut programs =
+            agents.filter(|field| self.text(field.name).is_some_and(|name| name.starts_with(ACP)));
+        programs.next().map(|field| field.name)
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<&Value> {
         self.0.get(name)
     }
@@ -138,7 +149,7 @@ fn read(kind: Kind, text: String) -> Value {
             _ => Value::String(text),
         },
         Kind::Texts => text.split(',').filter(|part| !part.is_empty()).collect(),
-        Kind::Text | Kind::Words | Kind::OneOf(_) | Kind::Object => Value::String(text),
+        Kind::Text | Kind::Agent | Kind::Words | Kind::OneOf(_) | Kind::Object => Value::String(text),
     }
 }
 
@@ -146,8 +157,8 @@ fn checked(field: &Field, value: Value) -> Result<Value> {
     let wrong = |what: &str| Err(Problem::field(field.name, what));
     let is_line = |text: &str| text.len() <= LONGEST_NAME && !text.chars().any(char::is_control);
     match (field.kind, &value) {
-        (Kind::Text, Value::String(text)) if is_line(text) => Ok(value),
-        (Kind::Text, _) => wrong("has to be one line of text"),
+        (Kind::Text | Kind::Agent, Value::String(text)) if is_line(text) => Ok(value),
+        (Kind::Text | Kind::Agent, _) => wrong("has to be one line of text"),
         (Kind::Words, Value::String(text)) if text.len() <= LONGEST_WORDS && !text.contains('\0') => {
             Ok(value)
         }
@@ -198,7 +209,7 @@ pub(crate) fn decoded(text: &str) -> Result<String> {
 /// A field as the API's document describes it.
 pub(crate) fn schema(field: &Field) -> Value {
     let mut schema = match field.kind {
-        Kind::Text => {
+        Kind::Text | Kind::Agent => {
             json!({ "type": "string", "maxLength": LONGEST_NAME, "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]*$" })
         }
         Kind::Words => {

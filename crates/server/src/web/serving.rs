@@ -131,6 +131,7 @@ async fn answered(app: App, route: &'static Route, request: Request) -> Response
             true => Given::of_body(route.body, body::read(&parts.headers, body).await?)?,
             false => Given::default(),
         };
+        check_program(&app, route, &identity, &named, &body).await?;
         let headers = std::mem::take(&mut parts.headers);
         (route.handler)(
             app.clone(),
@@ -204,9 +205,43 @@ pub(crate) async fn check(
     if role.is_some_and(|role| role >= needed) {
         return Ok(());
     }
-    let has = role.map_or("none", Role::name);
-    Err(Problem::new(403, format!("this needs the role {needed}; {} has {has} here", identity.name))
-        .with("needed_role", needed.name()))
+    let name = &identity.name;
+    let words = match (route.rule, role) {
+        // A role in some project is none here, but not nothing.
+        (Rule::Everywhere(_), _) => {
+            format!("this needs the role {needed} in all projects; {name} has {}", everything(identity))
+        }
+        (_, Some(role)) => format!("this needs the role {needed}; {name} has {role} here"),
+        (_, None) => format!("this needs the role {needed}; {name} has no role here"),
+    };
+    Err(Problem::new(403, words).with("needed_role", needed.name()))
+}
+
+fn everything(identity: &Identity) -> String {
+    let role = |(project, role): (String, &str)| match project.as_str() {
+        "*" => role.to_owned(),
+        _ => format!("{role} in {project}"),
+    };
+    let roles: Vec<String> = identity.roles().into_iter().map(role).collect();
+    if roles.is_empty() { "no role".to_owned() } else { roles.join(", ") }
+}
+
+/// Who names a program runs whatever it does, as one who edits tasks.
+async fn check_program(
+    app: &App,
+    route: &Route,
+    identity: &Identity,
+    named: &BTreeMap<String, String>,
+    body: &Given,
+) -> Result<()> {
+    let Some(field) = body.program(route.body) else { return Ok(()) };
+    match role_at(app, identity, named).await? >= Some(Role::Admin) {
+        true => Ok(()),
+        false => Err(Problem::new(403, "to name a program as an agent (acp:…) needs the role admin")
+            .with("field", field)
+            .with("needed_role", Role::Admin.name())
+            .help("name an agent that is installed, or have an admin put this one into the task file")),
+    }
 }
 
 /// The role in the project that the address is about.

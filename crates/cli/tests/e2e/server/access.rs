@@ -312,6 +312,46 @@ fn an_operator_sends_no_commands_and_reaches_no_run_of_another_project() {
     served.by(&operator, "GET", &format!("/api/projects/web/groups/g?run={hidden}"), &json!({})).expect(404);
 }
 
+/// `acp:PROGRAM …` as an agent starts that program, whatever it is: that is more than an operator may, too.
+#[test]
+fn an_operator_names_no_program_as_an_agent() {
+    let world = world();
+    let served = Served::start(&world);
+    let [operator, admin] = ["operator", "admin"].map(|user| token(&world, user, &["--role", "admin"]));
+    let program = format!("acp:touch {}", world.path("owned").display());
+    let plan = json!({ "requirements": "x", "max_cost": 1, "agent": program });
+    let asks = [
+        ("/api/agents/test", json!({ "name": program })),
+        ("/api/projects/web/parallel/start", json!({ "agent": program })),
+        ("/api/projects/web/plans", plan.clone()),
+        ("/api/projects/web/orchestrations", plan),
+    ];
+    for (path, body) in &asks {
+        let refused = served.by(&operator, "POST", path, body).expect(403).json();
+        assert_eq!(refused["needed_role"], "admin", "{path}: {refused}");
+    }
+    world.conductor(&["run", "tasks.yaml"]).expect(0);
+    let run = served.get("/api/runs")["runs"][0]["run"].as_str().unwrap().to_owned();
+    let retry = format!("/api/runs/{run}/tasks/a/retry");
+    let refused = served.by(&operator, "POST", &retry, &json!({ "agent": program })).expect(403).json();
+    assert_eq!((&refused["needed_role"], &refused["field"]), (&json!("admin"), &json!("agent")));
+    assert!(!world.path("owned").exists());
+    // Who may edit tasks may: the test itself comes to nothing, but the program was started.
+    served.by(&admin, "POST", "/api/agents/test", &json!({ "name": program })).expect(200);
+    assert!(world.path("owned").exists());
+}
+
+/// A role in one project is no role in all, and that is what is said.
+#[test]
+fn what_a_role_in_one_project_does_not_reach_is_said_so() {
+    let world = world();
+    let served = Served::start(&world);
+    let admin = token(&world, "admin", &["--role", "admin"]);
+    let refused = served.by(&admin, "GET", "/api/users", &json!({})).expect(403).json();
+    let words = "this needs the role admin in all projects; admin has admin in web";
+    assert_eq!(refused["detail"], words, "{refused}");
+}
+
 #[test]
 fn a_token_makes_none_that_outlives_it() {
     let world = world();

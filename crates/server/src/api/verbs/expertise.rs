@@ -104,7 +104,7 @@ pub(super) static VERBS: &[Verb] = &[
             must("task", Kind::Text, "Read the newest attempt of this task."),
             must("max_cost", Kind::Amount, "Stop the model once it has cost this much, in dollars."),
             may("run", Kind::Text, "Use this run (default: the newest one of the project with the task)."),
-            may("agent", Kind::Text, "Ask this agent (default: the configured agent)."),
+            may("agent", Kind::Agent, "Ask this agent (default: the configured agent)."),
             may("model", Kind::Text, "Ask with this model."),
         ])
         .json("conductor.expertise-learned/1", "items [text], dropped [text]"),

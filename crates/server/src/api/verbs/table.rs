@@ -374,7 +374,7 @@ pub(super) static VERBS: &[Verb] = &[
             "Have agents write one word into a file; this costs a little",
             by!(carry),
         )
-        .body(&[may("name", Kind::Text, "Only this agent."), may("model", Kind::Text, "With this model.")])
+        .body(&[may("name", Kind::Agent, "Only this agent."), may("model", Kind::Text, "With this model.")])
         .json("conductor.agents-test/1", ""),
         "agents test --json {options} -- {name}",
         At::Home,
