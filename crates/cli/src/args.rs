@@ -268,6 +268,14 @@ pub(crate) fn duration(text: &str) -> Result<Millis, String> {
     conductor_core::file::parse_duration(text).map_err(|error| error.to_string())
 }
 
+/// What a run may take at most.
+fn some_time(text: &str) -> Result<Millis, String> {
+    match duration(text)? {
+        Millis(0) => Err("expected a time above 0, such as 90m".to_owned()),
+        time => Ok(time),
+    }
+}
+
 /// As a duration, and days.
 fn days(text: &str) -> Result<Millis, String> {
     match text.strip_suffix('d').map(str::parse::<u64>) {

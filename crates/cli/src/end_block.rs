@@ -235,8 +235,9 @@ fn name(task: &Task) -> Option<String> {
     Some(one_line(&task.name)).filter(|name| !name.is_empty() && name != task.id.as_str())
 }
 
-fn changed(Touched { files, added, removed, .. }: &Touched) -> String {
-    match files.len() {
+fn changed(touched: &Touched) -> String {
+    let Touched { added, removed, .. } = touched;
+    match touched.count() {
         0 => String::new(),
         count => format!("+{added} -{removed} in {}", counted(count, "file")),
     }

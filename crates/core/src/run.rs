@@ -119,24 +119,32 @@ pub struct Run {
 impl Run {
     /// A run of this plan that has not started, and the record that says so.
     pub fn create(plan: Plan, now: Now) -> (Run, Record) {
-        let plan = Arc::new(plan);
-        let event = Event::RunCreated { plan: plan.clone() };
-        let record = Record { seq: 1, at: now.at, tick: now.tick, event };
-        (Run::of(plan, now.at), record)
+        Run::create_with(plan, None, now)
+    }
+
+    /// As `create`, with what the run was asked for with: a later coordinator takes the run up with that.
+    pub fn create_with(plan: Plan, options: Option<Options>, now: Now) -> (Run, Record) {
+        let (plan, options) = (Arc::new(plan), options.map(Box::new));
+        let run = Run::of(plan.clone(), options.as_deref(), now.at);
+        let event = Event::RunCreated { plan, options };
+        (run, Record { seq: 1, at: now.at, tick: now.tick, event })
     }
 
     /// The run as its log tells it.
     pub fn replay<'a>(records: impl IntoIterator<Item = &'a Record>) -> Result<Run, IllegalEvent> {
         let mut records = records.into_iter();
         let mut run = match records.next() {
-            Some(Record { seq: 1, at, event: Event::RunCreated { plan }, .. }) => Run::of(plan.clone(), *at),
+            Some(Record { seq: 1, at, event: Event::RunCreated { plan, options }, .. }) => {
+                Run::of(plan.clone(), options.as_deref(), *at)
+            }
             Some(other) => return Err(IllegalEvent::NotCreated(other.seq)),
             None => return Err(IllegalEvent::NotCreated(0)),
         };
         records.try_for_each(|record| run.apply(record)).map(|()| run)
     }
 
-    fn of(plan: Arc<Plan>, created: Timestamp) -> Run {
+    fn of(plan: Arc<Plan>, options: Option<&Options>, created: Timestamp) -> Run {
+        let options = options.cloned().unwrap_or_else(|| Options::of_plan(&plan));
         let places: Places<Node> =
             plan.tasks.iter().enumerate().map(|(place, task)| (task.id.clone(), place as Node)).collect();
         let tasks = plan.tasks.iter().map(|_| Progress::new()).collect::<Vec<_>>();
@@ -149,7 +157,7 @@ impl Run {
             races,
             plan,
             places,
-            options: Options::with_slots(1),
+            options,
             tasks,
             counts,
             stage: Stage::Created,

@@ -104,7 +104,7 @@ impl Course {
     pub fn take(&mut self, record: &Record) -> Vec<Span> {
         (self.before, self.now) = (self.now, self.now.max(record.at.0));
         match &record.event {
-            Event::RunCreated { plan } => {
+            Event::RunCreated { plan, .. } => {
                 self.learn(&plan.tasks);
                 self.begin();
             }

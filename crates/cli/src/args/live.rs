@@ -6,7 +6,7 @@ use conductor_core::values::units::Millis;
 
 use crate::complete;
 
-use super::{at_once, days, dollars, duration, priority};
+use super::{at_once, days, dollars, duration, priority, some_time};
 
 /// A run, by name.
 #[derive(Debug, Args)]
@@ -152,7 +152,7 @@ pub(crate) struct Cap {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), group = "caps")]
     pub(crate) max_tokens: Option<u64>,
     /// Stop after this much time
-    #[arg(long, value_name = "TIME", value_parser = duration, group = "caps")]
+    #[arg(long, value_name = "TIME", value_parser = some_time, group = "caps")]
     pub(crate) max_time: Option<Millis>,
     /// Start nothing new after this many attempts of all tasks together
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), group = "caps")]

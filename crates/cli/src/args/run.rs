@@ -10,7 +10,7 @@ use conductor_core::values::units::Millis;
 use crate::complete;
 
 use super::groups::From;
-use super::{at_once, dollars, duration, network, repository, words};
+use super::{at_once, dollars, duration, network, repository, some_time, words};
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Run {
@@ -138,7 +138,7 @@ pub(crate) struct Run {
     pub(crate) max_tokens: Option<u64>,
 
     /// Stop the run after this time, such as 90m
-    #[arg(long, value_name = "TIME", value_parser = duration, env = "CONDUCTOR_MAX_TIME", hide_env_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = some_time, env = "CONDUCTOR_MAX_TIME", hide_env_values = true)]
     pub(crate) max_time: Option<Millis>,
 
     /// Start no more attempts than this, all tasks together

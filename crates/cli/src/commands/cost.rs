@@ -184,7 +184,7 @@ fn table(told: &Told) -> String {
         (several, plans) => format!("{} and {}\n", counted(several.len(), "run"), counted(plans, "plan")),
     };
     if lines.is_empty() {
-        return format!("{head}no agent was at work\n{}", aside(*besides));
+        return format!("{head}no agent has told what it used\n{}", aside(*besides));
     }
     let row = |line: &Line| {
         let cost = match line.untold == line.attempts && line.attempts > 0 {

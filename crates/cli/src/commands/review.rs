@@ -7,6 +7,7 @@ mod pager;
 mod waiting;
 mod walk;
 
+use conductor_core::run::TaskState;
 use conductor_core::run::event::{Comment, ReviewVerdict};
 use conductor_core::schedule::Request;
 use conductor_core::values::counted::counted;
@@ -88,7 +89,9 @@ fn decide(
     let (waiting, asked) = block_on(async {
         let archive = Archive::open().await?;
         let waiting = find(&archive, of).await?;
-        let asked = record(&archive, &waiting, verdict(&waiting)?, of.json).await?;
+        let verdict = verdict(&waiting)?;
+        editing::settle(&archive, &waiting)?;
+        let asked = record(&archive, &waiting, verdict, of.json).await?;
         Ok((waiting, asked))
     })?;
     left::follow_up(waiting.run(), asked)
@@ -97,9 +100,13 @@ fn decide(
 async fn find(archive: &Archive, of: &OfTask) -> Result<Waiting, CliError> {
     let fits = |found: &Found, place: usize| waiting::place_of(&found.run, place).is_some();
     let chosen = archive.task(of.run.as_deref(), &of.task, fits).await?;
-    let (task, status) = (chosen.task().id.clone(), chosen.progress().state.status());
+    let (task, state) = (chosen.task().id.clone(), &chosen.progress().state);
+    let stands = match state {
+        TaskState::Running(running) if running.ended => "done and waits to land".to_owned(),
+        state => state.status().to_string(),
+    };
     Waiting::of(chosen.found, chosen.place).ok_or_else(|| {
-        let message = format!("task '{task}' is {status}; it does not wait for a review");
+        let message = format!("task '{task}' is {stands}; it does not wait for a review");
         CliError::new(Exit::NothingToDo, message)
     })
 }

@@ -223,7 +223,12 @@ async fn begin(
     let new =
         NewRun { id: id.clone(), directory: args.directory.clone(), source, tasks: plan.asked().count() };
     process::give_memory_back();
-    let (_, created) = Run::create(plan, Now { at: wall(), tick: Tick(0), jitter: 0.0 });
+    if let (Some(found), Some(repository)) = (uncommitted, &mut repository) {
+        uncommitted::include(&found, repository, claim.directory())?;
+        options.begun_on = Some(repository.head.clone());
+    }
+    let now = Now { at: wall(), tick: Tick(0), jitter: 0.0 };
+    let (_, created) = Run::create_with(plan, Some(options.clone()), now);
     let log = patiently(|| RunLog::create(&store, &new, &created)).await?;
     drop(turn);
     unedited::keep(claim.directory(), mark.as_deref().filter(|_| !args.typed.watch));
@@ -237,9 +242,6 @@ async fn begin(
         && let Err(error) = groups::keep_out_of_status(&args.directory)
     {
         talk(format!("git status will show the files of groups: {error}"));
-    }
-    if let (Some(found), Some(repository)) = (uncommitted, &mut repository) {
-        uncommitted::include(&found, repository, claim.directory())?;
     }
     let workspaces = workspaces(repository, &options, &home, &id, &args.directory, &run).await?;
     let world = world(&args, log, claim, workspaces, &options, args.directory.clone(), ours);

@@ -284,9 +284,16 @@ pub(crate) fn changed_text(change: &Change) -> String {
 impl From<PluginError> for CliError {
     fn from(error: PluginError) -> CliError {
         let exit = match &error {
-            PluginError::Missing { .. } | PluginError::Untrusted { .. } | PluginError::Changed { .. } => {
-                Exit::AgentMissing
-            }
+            // There is none that can be used; nothing was asked of it.
+            PluginError::Missing { .. }
+            | PluginError::Untrusted { .. }
+            | PluginError::Changed { .. }
+            | PluginError::Unstartable { .. }
+            | PluginError::Silent { .. }
+            | PluginError::NoHello { .. }
+            | PluginError::Protocol { .. }
+            | PluginError::Version { .. }
+            | PluginError::Incapable { .. } => Exit::AgentMissing,
             _ => Exit::Unexpected,
         };
         let help = error.remedy();

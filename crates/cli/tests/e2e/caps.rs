@@ -121,3 +121,11 @@ fn a_priority_is_recorded_for_a_run_that_is_not_active_and_outlives_its_coordina
     });
     assert_eq!(started, ["first", "first", "third", "second"]);
 }
+
+#[test]
+fn no_time_at_all_is_no_cap() {
+    let world = World::with("tasks:\n  - { id: a, run: 'true' }\n");
+    world.conductor(&["run", "tasks.yaml", "--max-time", "0s"]).expect(2).says("expected a time above 0");
+    world.conductor(&["cap", "--max-time", "0"]).expect(2).says("expected a time above 0");
+    assert_eq!(world.runs(), Vec::<String>::new(), "nothing was started");
+}

@@ -114,3 +114,13 @@ fn a8_one_after_the_other_is_one_at_a_time() {
     let ended = conductor(&world, &args).expect(0).says("2 tasks, 1 at a time").says("with 1 at a time");
     assert!(!ended.stderr.contains("2 at a time") && !ended.stdout.contains("2 at a time"), "{ended:?}");
 }
+
+/// Only the first of very many are listed in the log; all of them are counted.
+#[test]
+fn every_changed_file_is_counted() {
+    let world = repository("tasks:\n  - { id: many, run: 'for i in $(seq 230); do echo $i > f$i; done' }\n");
+    conductor(&world, &["run", "../tasks.yaml", "--land", "approve"]).expect(5).says("+230 -0 in 230 files");
+    conductor(&world, &["review"]).expect(0).says("230 files, +230 -0");
+    conductor(&world, &["review", "approve", "many"]).expect(0);
+    conductor(&world, &["run", "--resume"]).expect(0).says("landed many  +230 -0 in 230 files");
+}

@@ -44,6 +44,7 @@ mod explain;
 mod faults;
 mod features;
 mod first_commands;
+mod first_steps;
 mod going_on;
 mod graph;
 mod group_execute;

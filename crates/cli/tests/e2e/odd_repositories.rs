@@ -166,3 +166,17 @@ fn where_a_task_works_is_told_in_a_repository_with_a_reftable() {
     world.write("go", "");
     live.ended().expect(0);
 }
+
+/// It is not git that is missing then.
+#[test]
+fn a_repository_that_is_moved_away_during_a_run_is_named() {
+    let world = repository("tasks:\n  - { id: a, run: 'echo a > a.txt; mv HERE/repo HERE/elsewhere' }\n");
+    let ended = start(&world, &[]).ended();
+    std::fs::rename(world.path("elsewhere"), world.path("repo")).unwrap();
+    assert!(ended.stderr.contains("/repo is gone: it was moved, renamed or deleted"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("conductor run --resume"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("git cannot be started"), "{}", ended.stderr);
+    // Nothing of the work is lost by it.
+    conductor(&world, &["run", "--resume", "--retry-failed"]);
+    assert_eq!(git(&world, &["status", "--porcelain"]), "");
+}

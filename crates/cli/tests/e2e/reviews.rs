@@ -137,6 +137,49 @@ fn a_reviewer_edits_the_work_and_that_lands() {
     assert_eq!(on_branch(&world, "more.txt"), "more");
 }
 
+/// Approving, sending back and dropping are about the work as its agent left it.
+#[test]
+fn edits_of_a_reviewer_are_not_passed_over() {
+    let world = left_for_review(TWO);
+    let folder = conductor(&world, &["review", "edit", "api"]).expect(0).stdout;
+    let folder = std::path::PathBuf::from(folder.trim());
+    std::fs::write(folder.join("api.txt"), "by a person\n").unwrap();
+    for verdict in [&["approve", "api"][..], &["send-back", "api", "-m", "again"], &["drop", "api"]] {
+        conductor(&world, &[&["review"], verdict].concat())
+            .expect(2)
+            .says("you have edited the work of 'api'")
+            .says("--continue")
+            .says("--abort");
+    }
+    assert_eq!(std::fs::read_to_string(folder.join("api.txt")).unwrap(), "by a person\n");
+    conductor(&world, &["review", "edit", "api", "--continue"]).expect(0);
+    resume(&world).expect(5).says("docs waits for your review");
+    assert_eq!(on_branch(&world, "api.txt"), "by a person");
+
+    let untouched = conductor(&world, &["review", "edit", "docs"]).expect(0).stdout;
+    conductor(&world, &["review", "approve", "docs"]).expect(0);
+    assert!(!std::path::Path::new(untouched.trim()).exists(), "an edit that changed nothing has ended");
+    resume(&world).expect(0);
+    expect_tidy(&world);
+}
+
+/// A coordinator may have had the work fixed in the meantime.
+#[test]
+fn edits_of_work_that_is_another_by_now_are_kept() {
+    let world = left_for_review(TWO);
+    let folder = conductor(&world, &["review", "edit", "api"]).expect(0).stdout;
+    let folder = std::path::PathBuf::from(folder.trim());
+    std::fs::write(folder.join("api.txt"), "by a person\n").unwrap();
+    std::fs::write(folder.parent().unwrap().join("commit"), git(&world, &["rev-parse", "main"])).unwrap();
+    conductor(&world, &["review", "edit", "api"])
+        .expect(0)
+        .says("what you edited of the work before this is kept");
+    assert_eq!(std::fs::read_to_string(folder.join("api.txt")).unwrap(), "by api\n");
+    let kept = git(&world, &["for-each-ref", "--format=%(refname)", "refs/conductor/rescue/"]);
+    assert_eq!(git(&world, &["show", &format!("{kept}:api.txt")]), "by a person");
+    conductor(&world, &["worktree", "list"]).expect(0).says(&kept);
+}
+
 /// The checks run on what lands, also where a person wrote it.
 #[test]
 fn what_a_reviewer_broke_does_not_land() {

@@ -89,16 +89,30 @@ impl<'n> Fields<'n> {
             let foreign = foreign::translated(&key.text, names(self.table));
             let near = match foreign {
                 Some(ours) => Some(format!("did you mean '{ours}'?")),
-                None if names(keys::TASK).any(|known| *key.text == *known) => {
-                    Some("that is a key of tasks".to_owned())
-                }
-                None => r.did_you_mean(&key.text, names(self.table)),
+                None if is_of(keys::TASK, &key.text) => Some("that is a key of tasks".to_owned()),
+                None => r.did_you_mean(&key.text, names(self.table)).or_else(|| elsewhere(&key.text)),
             };
             let help =
                 near.or_else(|| r.is_patient().then(|| format!("{what} may have {}", listed(self.table))));
             r.error("unknown-key", key.span, format!("{what} has no key {name}")).help = help;
         }
     }
+}
+
+/// Where a key belongs that is not one of the object it was found in.
+fn elsewhere(key: &str) -> Option<String> {
+    let place = match key {
+        key if is_of(keys::CONFIG, key) => "under 'config'",
+        key if is_of(keys::LIMITS, key) => "under 'limits'",
+        // Config files have it there too.
+        key if is_of(keys::FILE, key) && is_of(keys::CONFIG_FILE, key) => "at the top of the file",
+        _ => return None,
+    };
+    Some(format!("write it {place}"))
+}
+
+fn is_of(table: Table, key: &str) -> bool {
+    names(table).any(|known| *key == *known)
 }
 
 fn listed(table: Table) -> String {

@@ -122,7 +122,7 @@ impl Evidence {
         };
         for record in records {
             match &record.event {
-                Event::RunCreated { plan } => kinds.extend(kinds_of(&plan.tasks)),
+                Event::RunCreated { plan, .. } => kinds.extend(kinds_of(&plan.tasks)),
                 Event::PlanAmended { amendment, .. } => kinds.extend(kinds_of(&amendment.tasks)),
                 Event::AttemptStarted { task, choice: Some(choice), .. } if choice.model.is_some() => {
                     at_work.insert(task, choice);
@@ -264,7 +264,7 @@ mod tests {
         let task = TaskId::parse("t").unwrap();
         let plan =
             Plan { tasks: vec![Task::new(task.clone(), Work::Prompt(words.into()))], ..Plan::default() };
-        let mut events = vec![Event::RunCreated { plan: Arc::new(plan) }];
+        let mut events = vec![Event::RunCreated { plan: Arc::new(plan), options: None }];
         for (model, outcome) in tries {
             let (attempt, executor) = (Attempt(1), 1);
             let model = model.map(str::to_owned);

@@ -138,7 +138,7 @@ impl<F: Fn(Timestamp) -> i64> Sheet<F> {
         let mut open: BTreeMap<&TaskId, Open> = BTreeMap::new();
         for record in records {
             match &record.event {
-                Event::RunCreated { plan: made } => plan = Some(made.as_ref()),
+                Event::RunCreated { plan: made, .. } => plan = Some(made.as_ref()),
                 Event::PlanningAccounted { planning } => self.planned(run, planning),
                 Event::AttemptStarted { task, attempt, choice, .. } => {
                     let agent = match choice {

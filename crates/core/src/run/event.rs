@@ -50,6 +50,9 @@ pub struct Record {
 pub enum Event {
     RunCreated {
         plan: Arc<Plan>,
+        /// What it was asked for with: a coordinator may die before it takes the run up. Absent in logs of earlier versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        options: Option<Box<Options>>,
     },
     /// What making the plan has used, before the run; it counts towards the run's caps.
     PlanningAccounted {

@@ -166,7 +166,7 @@ mod tests {
 
     fn resolve() -> Run {
         let mut run = ended();
-        let touched = Touched { files: vec!["f".into()], created: 0, added: 3, removed: 1 };
+        let touched = Touched { files: vec!["f".into()], added: 3, removed: 1, ..Touched::default() };
         let change = Change { touched, ..Change::new("landed", "resolved") };
         let events = resolved(&run, &id("bad"), change);
         apply(&mut run, &events);

@@ -127,6 +127,16 @@ fn far_off_keys_list_what_there_is() {
 }
 
 #[test]
+fn keys_at_the_wrong_place_are_told_where_they_belong() {
+    check(
+        "config: { notifications: {} }\ntasks: [{ id: a, run: x, isolation_scope: epic, on_budget: stop }]\n",
+        "1:11 unknown-key the config has no key 'notifications' (write it at the top of the file)\n\
+         2:26 unknown-key a task has no key 'isolation_scope' (write it under 'config')\n\
+         2:49 unknown-key a task has no key 'on_budget' (write it under 'limits')",
+    );
+}
+
+#[test]
 fn sections_that_do_not_fit() {
     let file = "\
 config: { priority: high, default_priority: low, prompt: x }

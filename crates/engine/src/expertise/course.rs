@@ -45,7 +45,7 @@ pub(super) struct Course {
 impl Course {
     pub(super) fn apply(&mut self, record: &Record) -> Option<Effect> {
         match &record.event {
-            Event::RunCreated { plan } => self.plan = plan.clone(),
+            Event::RunCreated { plan, .. } => self.plan = plan.clone(),
             Event::PlanAmended { amendment, .. } => Arc::make_mut(&mut self.plan).amend(amendment),
             Event::AttemptStarted { task, choice, .. } => {
                 let known = self.tasks.entry(task.clone()).or_default();

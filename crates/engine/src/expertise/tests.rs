@@ -143,7 +143,7 @@ impl Log {
     fn new(tasks: &[&str]) -> Log {
         let tasks = tasks.iter().map(|task| Task::new(id(task), Work::Prompt("Do it".into()))).collect();
         let plan = Arc::new(Plan { tasks, ..Plan::default() });
-        Log(Vec::new()).and(Event::RunCreated { plan })
+        Log(Vec::new()).and(Event::RunCreated { plan, options: None })
     }
 
     fn and(mut self, event: Event) -> Log {

@@ -80,11 +80,19 @@ pub(super) fn said(mut command: Command, input: &[u8]) -> Result<Vec<u8>, GitErr
 /// for.
 pub(super) fn run(command: &mut Command, input: &[u8]) -> Result<Output, GitError> {
     let started = Instant::now();
-    let output = locks::run(command, input, locks::PATIENCE);
+    let output = locks::run(command, input, locks::PATIENCE).map_err(|error| missing(command, error));
     let ok = output.as_ref().is_ok_and(|output| output.status.success());
     let took = millis(started.elapsed());
     tracing::debug!(target: logs::GIT, git = what(command), more = more(command), took, ok, "called git");
     output
+}
+
+/// A program is "not found" too where the folder is gone that it was to be started in.
+fn missing(command: &Command, error: GitError) -> GitError {
+    match (error, command.get_current_dir()) {
+        (GitError::Missing(_), Some(folder)) if !folder.is_dir() => GitError::Gone(folder.to_owned()),
+        (error, _) => error,
+    }
 }
 
 pub(super) fn finished(output: &Output, command: &Command) -> Result<Vec<u8>, GitError> {

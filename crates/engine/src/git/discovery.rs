@@ -13,9 +13,7 @@ use super::GitError;
 pub(super) fn refused(directory: &Path, error: GitError) -> GitError {
     let entry = entry_above(directory);
     match (error, entry) {
-        (GitError::Missing(source), _) if !directory.is_dir() => {
-            GitError::File { path: directory.to_owned(), source }
-        }
+        (GitError::Gone(path), _) => GitError::File { path, source: std::io::ErrorKind::NotFound.into() },
         (GitError::Missing(_), None) => GitError::NotOne(directory.to_owned()),
         (GitError::Failed { said, .. }, None) if said.contains("not a git repository") => {
             GitError::NotOne(directory.to_owned())

@@ -9,6 +9,9 @@ use crate::host::shortage::{self, Passing, Shortage};
 pub enum GitError {
     #[error("git cannot be started: {0}")]
     Missing(io::Error),
+    /// Git was to work in a folder that was there before.
+    #[error("{} is gone: it was moved, renamed or deleted", .0.display())]
+    Gone(PathBuf),
     #[error("{} is not in a git repository", .0.display())]
     NotOne(PathBuf),
     /// There is a repository, and git refuses to read it: its words, and what helps.
@@ -53,6 +56,9 @@ impl GitError {
     pub fn remedy(&self) -> Option<String> {
         match self {
             GitError::Missing(_) => Some("install git, or make sure it is on PATH".to_owned()),
+            GitError::Gone(_) => {
+                Some("put it back where it was; what was done is kept: conductor run --resume".to_owned())
+            }
             GitError::NotOne(_) | GitError::Bare(_) => {
                 Some("go to a checkout of the repository first".to_owned())
             }

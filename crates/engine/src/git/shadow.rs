@@ -336,8 +336,9 @@ fn touched(raw: &[u8]) -> Touched {
         if part.starts_with(b":") {
             let file = parts.next().unwrap_or_default();
             touched.created += u64::from(part.ends_with(b"A"));
-            if touched.files.len() < MANY_FILES {
-                touched.files.push(String::from_utf8_lossy(file).into_owned());
+            match touched.files.len() < MANY_FILES {
+                true => touched.files.push(String::from_utf8_lossy(file).into_owned()),
+                false => touched.unlisted += 1,
             }
             continue;
         }

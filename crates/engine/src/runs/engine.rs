@@ -168,7 +168,8 @@ impl Engine {
         let claim = self.home.claim(&id)?;
         let (directory, source) = (directory.clone(), source.clone());
         let new = NewRun { id: id.clone(), directory, source, tasks: plan.asked().count() };
-        let (run, created) = Run::create(plan, Now { at: wall(), tick: Tick(0), jitter: 0.0 });
+        let now = Now { at: wall(), tick: Tick(0), jitter: 0.0 };
+        let (run, created) = Run::create_with(plan, Some(settings.options.clone()), now);
         let log = RunLog::create(&self.store, &new, &created).await?;
         self.drive(run, (log, claim), settings, repository)
     }

@@ -12,7 +12,7 @@ use tokio::sync::{OnceCell, watch};
 use super::checks::Check;
 use super::{AttemptContext, Stop, Worker};
 use crate::process::transcript::{CheckRun, CheckedOn, Transcript};
-use crate::worker::gates;
+use crate::worker::{gates, verifiers};
 
 /// A base and a command.
 type OfBase = (String, String);
@@ -96,7 +96,7 @@ impl Worker {
                 },
             };
             let said = said.map_err(Outcome::Failed)?;
-            if let Some(missing) = missing(said) {
+            if let Some(missing) = missing(said).or_else(|| useless(&command, said)) {
                 let message =
                     format!("`{command}` cannot be started, and it is what checks the work: {missing}");
                 return Err(Outcome::Failed(Failure::new(FailureClass::Unstartable, message)));
@@ -174,6 +174,14 @@ fn missing(said: &Said) -> Option<&str> {
             line.split_once(": No module named ").is_some_and(|(program, _)| program.contains("python"));
         module || name.is_some_and(|name| !name.contains('/') && !name.is_empty())
     })
+}
+
+/// Why a verifier cannot be used, whatever the work will be: `plugin verify` has a code of its own for that.
+fn useless<'a>(command: &str, said: &'a Said) -> Option<&'a str> {
+    const NONE_THAT_CAN_BE_USED: &str = "exit code 7";
+    let asked = verifiers::named(command).is_some() && said.run.why.as_deref() == Some(NONE_THAT_CAN_BE_USED);
+    let said = said.run.lines.iter().filter(|_| asked);
+    said.filter_map(|line| line.strip_prefix("error: ")).next()
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ impl Book {
         let mut book = Book { now: 1_000, ..Book::default() };
         let task = |name: &&str| Task::new(id(name), Work::Prompt("write SECRET words".into()));
         let tasks = NAMES.iter().map(task).collect();
-        book.add(0, Event::RunCreated { plan: Arc::new(Plan { tasks, ..Plan::default() }) });
+        book.add(0, Event::RunCreated { plan: Arc::new(Plan { tasks, ..Plan::default() }), options: None });
         book.add(0, started());
         book
     }

@@ -98,7 +98,7 @@ fn item(folded: &Run, run: &StoredRun, project: Option<&str>, is_live: bool, nee
         "attempt": progress.map(|progress| progress.last_attempt),
         "cost_usd": place.and_then(|place| costs::dollars(folded.usage(place))),
         "isolation": place.map(|place| isolation(folded, place)),
-        "commit": change.map(|change| &change.commit), "files": touched.map(|touched| touched.files.len()),
+        "commit": change.map(|change| &change.commit), "files": touched.map(|touched| touched.count()),
         "added": touched.map(|touched| touched.added), "removed": touched.map(|touched| touched.removed),
     })
 }

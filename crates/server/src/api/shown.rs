@@ -85,7 +85,7 @@ pub(crate) fn task(run: &Run, place: usize, task: &Task, progress: &Progress, is
         "commit": landed.map(|landed| &landed.commit),
         "added": landed.map(|landed| landed.touched.added),
         "removed": landed.map(|landed| landed.touched.removed),
-        "files_changed": landed.map(|landed| landed.touched.files.len()),
+        "files_changed": landed.map(|landed| landed.touched.count()),
         "words": words(progress),
     })
 }

@@ -108,7 +108,7 @@ fn add(event: &mut Value, more: Value) {
 fn shorten(event: &Event, value: &mut Value) {
     let Value::Object(fields) = value else { return };
     match event {
-        Event::RunCreated { plan } => {
+        Event::RunCreated { plan, .. } => {
             fields.remove("plan");
             fields.insert("task_count".into(), json!(plan.tasks.len()));
         }

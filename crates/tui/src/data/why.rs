@@ -132,7 +132,7 @@ fn add_work(text: &mut Text, run: &Run, place: usize) {
         let words = format!(
             "{:.10}  {} files, +{} -{}",
             landed.commit,
-            touched.files.len(),
+            touched.count(),
             touched.added,
             touched.removed
         );

@@ -41,12 +41,15 @@ pub(super) fn edit(args: &args::Edit) -> Result<Exit, CliError> {
     }
 }
 
-/// What is laid out already is left as it is, unless it is of other work by now.
+/// What is laid out already is left as it is, unless it is of other work by now: then edits of that are kept under a ref.
 pub(super) fn lay_out(archive: &Archive, waiting: &Waiting, as_json: bool) -> Result<(), CliError> {
     let run_repo = waiting.found.context(&archive.home)?;
     let editing = Editing::of(&run_repo, waiting.task());
     let (task, run) = (waiting.task(), waiting.run());
     if editing.open().as_ref() != Some(&waiting.change.commit) {
+        if let Some(kept) = editing.keep_edits()? {
+            talk(format!("what you edited of the work before this is kept as {kept}"));
+        }
         editing.lay_out(&waiting.change.commit)?;
     }
     let folder = editing.folder().display().to_string();
@@ -76,6 +79,23 @@ pub(super) async fn proceed(archive: &Archive, waiting: &Waiting, as_json: bool)
     let asked = record(archive, waiting, ReviewVerdict::Edited { change: Box::new(change) }, as_json).await?;
     editing.close()?;
     Ok(asked)
+}
+
+/// Ends an edit that changed nothing. Edits that would be left behind are for the user to decide on first.
+pub(super) fn settle(archive: &Archive, waiting: &Waiting) -> Result<(), CliError> {
+    let (task, run) = (waiting.task(), waiting.run());
+    let run_repo = waiting.found.context(&archive.home)?;
+    let editing = Editing::of(&run_repo, task);
+    if editing.has_edits()? {
+        let folder = editing.folder();
+        let message =
+            format!("you have edited the work of '{task}' in {}, which is undecided", folder.display());
+        return Err(CliError::new(Exit::Usage, message).help(format!(
+            "to let it land as you left it: conductor review edit {task} --run {run} --continue; \
+             to give your edits up: conductor review edit {task} --run {run} --abort"
+        )));
+    }
+    Ok(editing.close()?)
 }
 
 pub(super) fn abort(archive: &Archive, waiting: &Waiting) -> Result<(), CliError> {

@@ -87,7 +87,7 @@ impl Waiting {
             false => format!("  {}", one_line(&task.name)),
         };
         let mut out = format!("{}{name}\n", task.id);
-        let files = counted(touched.files.len(), "file");
+        let files = counted(touched.count(), "file");
         let cost = cost(progress.usage).map(|cost| format!(", {cost}")).unwrap_or_default();
         out += &format!("  run {}, commit {:.10}{cost}\n", self.run(), self.change.commit);
         out += &format!("  {files}, +{} -{}\n", touched.added, touched.removed);
@@ -136,7 +136,7 @@ pub(super) fn table(waiting: &[Waiting]) -> String {
             task.id.to_string(),
             one.run().to_string(),
             format!("{:.10}", one.change.commit),
-            format!("{}, +{} -{}", counted(touched.files.len(), "file"), touched.added, touched.removed),
+            format!("{}, +{} -{}", counted(touched.count(), "file"), touched.added, touched.removed),
             cost(progress.usage).unwrap_or_else(|| "-".to_owned()),
             one_line(&task.name),
         ]

@@ -48,14 +48,17 @@ enum Decided {
 async fn decided(archive: &Archive, one: &Waiting) -> Result<Decided, CliError> {
     loop {
         let asked = match choose(archive, one)? {
-            Choice::Verdict(verdict) => record(archive, one, verdict, false).await,
+            Choice::Verdict(verdict) => match editing::settle(archive, one) {
+                Ok(()) => record(archive, one, verdict, false).await,
+                Err(error) => Err(error),
+            },
             Choice::Edited => editing::proceed(archive, one, false).await,
             Choice::Later => return Ok(Decided::Later),
             Choice::Quit => return Ok(Decided::Quit),
         };
         match asked {
             Ok(asked) => return Ok(Decided::Given(asked)),
-            Err(error) => talk(error.message()),
+            Err(error) => error.show(),
         }
     }
 }
@@ -96,13 +99,16 @@ fn choose(archive: &Archive, one: &Waiting) -> Result<Choice, CliError> {
     }
 }
 
-/// Whether the user has edited the work, and wants it to land.
+/// Whether the user has edited the work, and wants it to land. Only a clear word takes the edits away.
 fn edited(archive: &Archive, one: &Waiting) -> Result<bool, CliError> {
     editing::lay_out(archive, one, false)?;
-    let answer = ask(&mut io::stdin().lock(), "Enter when you are done, or g to give it up: ")?;
-    match answer.as_str() {
-        "" if writing::attended() => Ok(true),
-        _ => editing::abort(archive, one).map(|()| false),
+    loop {
+        let answer = ask(&mut io::stdin().lock(), "Enter when you are done, or g to give it up: ")?;
+        match answer.as_str() {
+            "" => return Ok(writing::attended()),
+            "g" | "give up" => return editing::abort(archive, one).map(|()| false),
+            _ => talk("Enter or g; your edits are as they were"),
+        }
     }
 }
 

@@ -118,10 +118,7 @@ impl<'a> Resolved<'a> {
         let typed = self.typed;
         let mut options = match before {
             Some(before) => before.clone(),
-            None => {
-                let (limits, isolation) = (plan.limits.clone(), plan.isolation);
-                Options { limits, isolation, ..Options::with_slots(plan.parallel.unwrap_or(1)) }
-            }
+            None => Options::of_plan(plan),
         };
         options.slots = typed.parallel.unwrap_or(options.slots);
         options.strategy = typed.strategy.map_or(options.strategy, Into::into);

@@ -96,6 +96,23 @@ fn a_bad_verifier_costs_its_own_task() {
     }
 }
 
+/// No agent is paid for work that could never be checked.
+#[test]
+fn a_verifier_that_cannot_be_used_is_found_out_before_an_agent_starts() {
+    for what in ["speaks another protocol", "is of another kind"] {
+        let (_, body, told) = BAD.into_iter().find(|(name, ..)| *name == what).unwrap();
+        let world = repository("tasks: [{ id: a, prompt: x, agent: new, verify: ['plugin:bad'] }]");
+        bad(&world, body);
+        let agent = format!("#!/bin/sh\ntouch {}\n", world.path("paid").display());
+        script(&world.home().join("plugins/conductor-agent-new"), &agent);
+        conductor(&world, &["run", "../tasks.yaml"])
+            .expect(100)
+            .says("`plugin:bad` cannot be started, and it is what checks the work: conductor-verifier-bad")
+            .says(told);
+        assert!(!world.path("paid").exists(), "{told}");
+    }
+}
+
 /// A notifier that is bad is told of once; the run itself is as good as ever.
 #[test]
 fn a_bad_notifier_costs_its_notifications() {

@@ -25,7 +25,7 @@ pub struct Decided {
 
 /// From the log of a run that carries groups out.
 pub fn decisions(records: &[Record], group: &str) -> Vec<Decided> {
-    let Some(Record { at, event: Event::RunCreated { plan }, .. }) = records.first() else {
+    let Some(Record { at, event: Event::RunCreated { plan, .. }, .. }) = records.first() else {
         return Vec::new();
     };
     let Some(execution) = &plan.execution else { return Vec::new() };

@@ -6,7 +6,7 @@ use super::decisions::{Decided, decisions};
 use super::status::{Metadata, landed, landed_words};
 use crate::run::Run;
 use crate::run::costs;
-use crate::run::event::{Record, Usage};
+use crate::run::event::{Record, Touched, Usage};
 use crate::values::counted::counted;
 use crate::values::ids::{RunId, TaskId};
 use crate::values::units::Millis;
@@ -145,7 +145,7 @@ fn line(run: &Run, place: usize) -> Line {
         attempts: progress.last_attempt + entrants.map(|place| run.progress(place).last_attempt).sum::<u32>(),
         worked_ms: run.took(place),
         commit: landed.map(|landed| landed.commit.clone()),
-        files: touched.map_or(0, |touched| touched.files.len()),
+        files: touched.map_or(0, Touched::count),
         added: touched.map_or(0, |touched| touched.added),
         removed: touched.map_or(0, |touched| touched.removed),
         note: crate::report::note(run.plan(), task, &progress.state),

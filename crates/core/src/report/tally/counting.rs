@@ -47,7 +47,7 @@ impl Counting {
         }
         self.active_now = self.active_now.max(record.tick);
         match &record.event {
-            Event::RunCreated { plan } => self.learn(&plan.tasks),
+            Event::RunCreated { plan, .. } => self.learn(&plan.tasks),
             Event::PlanAmended { amendment, .. } => self.learn(&amendment.tasks),
             Event::PlanningAccounted { planning } => self.settle(&planning.usage),
             Event::AttemptStarted { task, choice, .. } => self.begin(task, choice.as_deref()),

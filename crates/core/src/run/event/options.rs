@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::graph::Strategy;
 use crate::plan::models::Sample;
-use crate::plan::{Fingerprint, Isolation, Land, Limits, Network, SandboxMode};
+use crate::plan::{Fingerprint, Isolation, Land, Limits, Network, Plan, SandboxMode};
 use crate::run::event::Capped;
 use crate::values::ids::TaskId;
 use crate::values::units::{Millis, Usd};
@@ -57,7 +57,8 @@ pub struct Options {
     /// usually is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<Millis>,
-    /// The commit its branch begins at, where that is the work of an earlier run and not what was checked out.
+    /// The commit its branch begins at, where that is not what was checked out: the work of an earlier run, or uncommitted
+    /// changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begun_on: Option<String>,
     /// The user who took the run up, where that was not the owner of the machine.
@@ -129,6 +130,15 @@ impl Options {
             Capped::Attempts => limits.max_attempts = Some(u32::try_from(cap).unwrap_or(u32::MAX)),
             // Only tasks have one.
             Capped::Turns => {}
+        }
+    }
+
+    /// What a plan itself asks for.
+    pub fn of_plan(plan: &Plan) -> Options {
+        Options {
+            limits: plan.limits.clone(),
+            isolation: plan.isolation,
+            ..Options::with_slots(plan.parallel.unwrap_or(1))
         }
     }
 

@@ -147,6 +147,9 @@ fn is_no_time(length: &Millis) -> bool {
 pub struct Touched {
     /// The first of them, where there are very many.
     pub files: Vec<String>,
+    /// How many more there are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unlisted: usize,
     #[serde(default)]
     pub created: u64,
     #[serde(default)]
@@ -155,7 +158,16 @@ pub struct Touched {
     pub removed: u64,
 }
 
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
 impl Touched {
+    /// How many files differ.
+    pub fn count(&self) -> usize {
+        self.files.len() + self.unlisted
+    }
+
     fn is_empty(&self) -> bool {
         self.files.is_empty()
     }

@@ -64,18 +64,43 @@ impl<'a> Editing<'a> {
 
     /// The work with all that is in the folder now; nothing where that is what it was before. A ref of ours holds it.
     pub fn take(&self, before: &Change) -> Result<Option<Change>, WorkspaceError> {
-        let (folder, index) = (self.folder(), self.index());
-        self.run_repo.shadow.add_all(&folder, &index)?;
-        let tree = self.run_repo.shadow.tree_of(&folder, &index)?;
-        if tree == self.run_repo.shadow.tree_of_commit(&before.commit)? {
-            return Ok(None);
-        }
-        let message = format!("Edit {} in its review\n\nConductor-Run: {}\n", self.task, self.run_repo.run());
-        let commit = self.run_repo.shadow.commit(&tree, &[&before.commit], &message)?;
+        let Some(tree) = self.edited_tree(&before.commit)? else { return Ok(None) };
+        let commit = self.commit_edits(&tree, &before.commit)?;
         self.run_repo.keep_commit(&format!("{}/edited", branch_word(self.task.as_str())), &commit)?;
         let touched = self.run_repo.shadow.touched(&before.base, &commit)?;
         let (base, stacked) = (before.base.clone(), before.stacked);
         Ok(Some(Change { touched, stacked, edited: true, ..Change::new(base, commit) }))
+    }
+
+    /// Whether the folder holds edits that are not taken.
+    pub fn has_edits(&self) -> Result<bool, WorkspaceError> {
+        match self.open() {
+            Some(commit) => Ok(self.edited_tree(&commit)?.is_some()),
+            None => Ok(false),
+        }
+    }
+
+    /// Holds edits that are not taken under a ref of ours, whose name is returned.
+    pub fn keep_edits(&self) -> Result<Option<String>, WorkspaceError> {
+        let Some(laid_out) = self.open() else { return Ok(None) };
+        let Some(tree) = self.edited_tree(&laid_out)? else { return Ok(None) };
+        let commit = self.commit_edits(&tree, &laid_out)?;
+        let name = format!("{}/edits-{commit:.10}", branch_word(self.task.as_str()));
+        self.run_repo.keep_commit(&name, &commit).map(Some)
+    }
+
+    /// All that is in the folder now; nothing where that is what was laid out.
+    fn edited_tree(&self, laid_out: &str) -> Result<Option<String>, WorkspaceError> {
+        let (folder, index, shadow) = (self.folder(), self.index(), &self.run_repo.shadow);
+        shadow.add_all(&folder, &index)?;
+        let tree = shadow.tree_of(&folder, &index)?;
+        let before = shadow.tree_of_commit(laid_out)?;
+        Ok((tree != before).then_some(tree))
+    }
+
+    fn commit_edits(&self, tree: &str, onto: &str) -> Result<String, WorkspaceError> {
+        let message = format!("Edit {} in its review\n\nConductor-Run: {}\n", self.task, self.run_repo.run());
+        Ok(self.run_repo.shadow.commit(tree, &[onto], &message)?)
     }
 
     /// Takes the folder away.

@@ -22,7 +22,7 @@ fn tally(agent: &str, model: &str) -> Tally {
     let choice = Some(Box::new(AgentChoice { agent: agent.into(), model: None, why: String::new() }));
     let (attempt, on) = (Attempt(1), Default::default());
     let events = [
-        (0, Event::RunCreated { plan: plan.into() }),
+        (0, Event::RunCreated { plan: plan.into(), options: None }),
         (0, Event::PlanningAccounted { planning }),
         (0, Event::RunStarted { options: Box::new(Options::with_slots(1)) }),
         (1, Event::AttemptStarted { task: task.clone(), attempt, executor: 1, choice, on }),

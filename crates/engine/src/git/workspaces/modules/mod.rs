@@ -172,6 +172,13 @@ impl Ground {
         fs::symlink_metadata(place.join(".git")).is_err() && !is_empty(&place) && !self.is_named(path)
     }
 
+    /// The git directory of a submodule that the agent added: it is in that of the workspace, and would go with it.
+    fn added(&self, path: &Path) -> Option<PathBuf> {
+        let own = git_of(&self.tree)?.join("modules").canonicalize().ok()?;
+        let git = git_of(&self.tree.join(path))?.canonicalize().ok()?;
+        git.starts_with(own).then_some(git)
+    }
+
     fn is_named(&self, path: &Path) -> bool {
         let names = self.tree.join(".gitmodules");
         fs::symlink_metadata(names).is_ok_and(|found| found.is_file())

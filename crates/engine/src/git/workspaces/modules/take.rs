@@ -1,7 +1,8 @@
 //! How what an attempt left in a folder and its submodules is taken down.
 
-use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::{fs, io};
 
 use super::super::run_repo::{RunRepo, is_name};
 use super::super::{WorkspaceError, file};
@@ -60,9 +61,21 @@ impl RunRepo {
             let git = ground.tree.join(path).join(".git");
             fs::create_dir_all(&aside).map_err(|source| file(&aside, source))?;
             let there = aside.join(format!("{:x}.git", fastrand::u64(..)));
-            fs::rename(&git, there).map_err(|source| file(&git, source))?;
-            let shown = ground.shown(Path::new(path));
-            self.notice(format!("{shown} was a repository of its own; its history is kept beside the run"));
+            let (shown, kept) = (ground.shown(Path::new(path)), there.display());
+            let added = ground.added(Path::new(path));
+            if let Some(history) = &added {
+                move_all(history, &there).map_err(|source| file(history, source))?;
+                fs::remove_file(&git).map_err(|source| file(&git, source))?;
+                self.notice(format!(
+                    "{shown} was added as a submodule; its files land as ordinary files, though .gitmodules may name it; \
+                     its history is kept beside the run, in {kept}"
+                ));
+            } else {
+                move_all(&git, &there).map_err(|source| file(&git, source))?;
+                self.notice(format!(
+                    "{shown} was a repository of its own; its history is kept beside the run, in {kept}"
+                ));
+            }
         }
         Ok(ground.shadow.forget(nested, &ground.tree, &ground.index)?)
     }
@@ -158,6 +171,36 @@ impl RunRepo {
         ));
         Ok(())
     }
+}
+
+/// Also to another file system.
+fn move_all(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::rename(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+            copy_all(from, to)?;
+            match fs::symlink_metadata(from)?.is_dir() {
+                true => fs::remove_dir_all(from),
+                false => fs::remove_file(from),
+            }
+        }
+        moved => moved,
+    }
+}
+
+fn copy_all(from: &Path, to: &Path) -> io::Result<()> {
+    let kind = fs::symlink_metadata(from)?.file_type();
+    if kind.is_symlink() {
+        return symlink(fs::read_link(from)?, to);
+    }
+    if !kind.is_dir() {
+        return fs::copy(from, to).map(drop);
+    }
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        copy_all(&entry.path(), &to.join(entry.file_name()))?;
+    }
+    Ok(())
 }
 
 /// Files that were taken already give the same commit when they are taken again: with another commit, the

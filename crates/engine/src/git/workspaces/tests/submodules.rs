@@ -556,3 +556,27 @@ fn a_submodule_whose_history_was_cut_off_is_enough() {
         assert_eq!(git(&lab.repo.join(SUB), &["show", &format!("{now}:lib.txt")]), text);
     }
 }
+
+/// Git puts the history of an added submodule into the git directory of the workspace, which is removed.
+#[test]
+fn the_history_of_a_submodule_that_an_agent_adds_is_kept() {
+    let nest = Nest::new();
+    for (number, site) in nest.both().enumerate() {
+        let path = format!("added{number}");
+        land(&site, 1, &format!("t{number}"), |dir| {
+            add_submodule(dir, &nest.origin, &path);
+            fs::write(dir.join(&path).join("own.txt"), "own").unwrap();
+            git(&dir.join(&path), &["config", "user.name", "Agent"]);
+            git(&dir.join(&path), &["config", "user.email", "agent@localhost"]);
+            commit_all(&dir.join(&path), "a commit that only the agent has");
+        })
+        .unwrap();
+        assert_eq!(nest.git(&["show", &format!("conductor/r1:{path}/own.txt")]), "own");
+        let notice = site.notices().into_iter().find(|notice| notice.contains(&path)).unwrap();
+        assert!(notice.contains("was added as a submodule"), "{notice}");
+        site.run_repo.clear(&HashSet::new()).unwrap();
+        let kept = PathBuf::from(notice.rsplit(", in ").next().unwrap());
+        let said = git(&nest.repo, &["--git-dir", kept.to_str().unwrap(), "log", "-1", "--format=%s"]);
+        assert_eq!(said, "a commit that only the agent has");
+    }
+}
