@@ -73,7 +73,7 @@ fn log(turn: usize) -> Vec<Record> {
         once_landed: number == 0,
     };
     let events = vec![
-        Event::RunCreated { plan: Arc::new(plan) },
+        Event::RunCreated { plan: Arc::new(plan), options: None },
         Event::AttemptStarted {
             task: id.clone(),
             attempt,

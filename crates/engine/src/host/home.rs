@@ -41,7 +41,7 @@ impl Passing for HomeError {
 }
 
 /// What we keep in the state directory.
-const FILES: [&str; 12] = [
+const FILES: [&str; 13] = [
     "conductor.db",
     "conductor.db-wal",
     "conductor.db-shm",
