@@ -117,6 +117,7 @@ fn carried_out(arguments: Arguments) -> Result<Exit, CliError> {
         Command::Mcp => commands::mcp::run(),
         Command::Plugin(plugin) => commands::plugin::run(&plugin),
         Command::Trust(trust) => commands::trust::run(&trust),
+        Command::Store(store) => commands::store::run(&store),
         Command::Browser(browser) => commands::browser::run(&browser),
         Command::Config(config) => commands::config::run(&config),
         Command::Init(init) => commands::init::run(&init),

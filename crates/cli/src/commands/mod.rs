@@ -41,6 +41,7 @@ pub(crate) mod serve;
 pub(crate) mod setup;
 pub(crate) mod status;
 pub(crate) mod steer;
+pub(crate) mod store;
 pub(crate) mod task;
 pub(crate) mod template;
 pub(crate) mod trust;
