@@ -17,7 +17,7 @@ const fn program(name: &'static str, package: &'static str) -> Program {
 }
 
 /// What tests start. (A C compiler is needed too, but without one this program is not even built.)
-pub(crate) const FOR_TESTS: [Program; 15] = [
+pub(crate) const FOR_TESTS: [Program; 17] = [
     program("git", "git"),
     program("git-lfs", "git-lfs"),
     program("sqlite3", "sqlite3"),
@@ -30,6 +30,8 @@ pub(crate) const FOR_TESTS: [Program; 15] = [
     program("curl", "curl"),
     program("jq", "jq"),
     program("openssl", "openssl"),
+    program("pg_ctlcluster", "postgresql"),
+    program("setpriv", "util-linux"),
     program("npm", "npm"),
     program("chromium", "chromium"),
     program("python3", "python3-venv"),

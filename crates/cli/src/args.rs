@@ -11,6 +11,7 @@ mod plan;
 mod review;
 mod run;
 mod serving;
+mod stores;
 mod syncing;
 mod trusting;
 pub(crate) mod words;
@@ -33,6 +34,7 @@ pub(crate) use plan::*;
 pub(crate) use review::*;
 pub(crate) use run::*;
 pub(crate) use serving::*;
+pub(crate) use stores::*;
 pub(crate) use syncing::*;
 pub(crate) use trusting::*;
 pub(crate) use work::*;
@@ -184,6 +186,9 @@ pub(crate) enum Command {
     Token(Token),
     /// Show what this repository's config and plugins would run, and trust it
     Trust(Trust),
+    /// Move the logs of runs to the store that machines share, or back
+    #[command(subcommand)]
+    Store(Store),
     /// List, add, write or test plugins: agents, notifiers, importers, verifiers
     #[command(subcommand)]
     Plugin(Plugin),

@@ -134,6 +134,11 @@ impl From<StoreError> for CliError {
     fn from(error: StoreError) -> CliError {
         let exit = match error {
             StoreError::NoSuchRun(_) => Exit::Usage,
+            StoreError::Held { .. } => {
+                return CliError::new(Exit::StillRunning, error).help(
+                    "ask there; where that machine is gone, its claim ends 15 s after it was last heard of",
+                );
+            }
             _ => Exit::Unexpected,
         };
         CliError::new(exit, error)

@@ -127,6 +127,7 @@ fn carried_out(arguments: Arguments) -> Result<Exit, CliError> {
         Command::Mcp => commands::mcp::run(),
         Command::Plugin(plugin) => commands::plugin::run(&plugin),
         Command::Trust(trust) => commands::trust::run(&trust),
+        Command::Store(store) => commands::store::run(&store),
         Command::Browser(browser) => commands::browser::run(&browser),
         Command::Sync(sync) => commands::sync::run(&sync),
         Command::Config(config) => commands::config::run(&config),

@@ -7,9 +7,11 @@ use conductor_engine::dispatch::LiveView;
 use conductor_engine::host::home::Home;
 use conductor_engine::runs::control::{self, ControlError};
 use conductor_engine::runs::live;
+use conductor_engine::stores::StoredRun;
 
 use crate::archive::Archive;
 use crate::error::{CliError, Exit};
+use crate::output::block_on;
 
 pub(crate) use conductor_engine::runs::live::all;
 
@@ -20,7 +22,45 @@ pub(crate) fn meant(home: &Home, word: Option<&str>) -> Result<Option<LiveView>,
         Some(word) => live::named(home, word),
         None => live::newest_here(home, &std::env::current_dir()?),
     };
-    found.map_err(|error| unable(home, &error.run, error.source))
+    match found.map_err(|error| unable(home, &error.run, error.source))? {
+        None if home.store().is_some() => driven_elsewhere(home, word),
+        found => Ok(found),
+    }
+}
+
+/// As `meant`, of the runs that other machines drive. On a thread of its own: callers may be in a runtime.
+fn driven_elsewhere(home: &Home, word: Option<&str>) -> Result<Option<LiveView>, CliError> {
+    let looking = || {
+        block_on(async {
+            let archive = Archive::open().await?;
+            let runs = archive.candidates(word).unwrap_or_default();
+            Ok(runs.into_iter().find(|run| run.holder().is_some()))
+        })
+    };
+    let looked = std::thread::scope(|scope| scope.spawn(looking).join());
+    let found = looked.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    let Some(run) = found else { return Ok(None) };
+    match control::elsewhere::live_view(home, &run.id) {
+        Ok(live_view) => Ok(Some(live_view)),
+        Err(ControlError::NotThere) => Ok(None),
+        Err(ControlError::Silent) => Err(elsewhere(&run)),
+        Err(error) => Err(unable(home, &run.id, error)),
+    }
+}
+
+/// Whether another machine drives the run.
+pub(crate) async fn is_elsewhere(run: &RunId) -> Result<bool, CliError> {
+    let archive = Archive::open().await?;
+    Ok(archive.known(run).is_some_and(|run| run.holder().is_some()))
+}
+
+/// What is shown as it happens is shown on the machine where it happens.
+pub(crate) fn check_here(home: &Home, run: &RunId, what: &str) -> Result<(), CliError> {
+    match home.store().is_some() && !home.is_live(run) {
+        true => Err(CliError::new(Exit::StillRunning, format!("run {run} is driven by another machine"))
+            .help(format!("{what} there; `conductor events --follow` works everywhere"))),
+        false => Ok(()),
+    }
 }
 
 /// Its coordinator lives: taking the run up would be wrong.
@@ -48,11 +88,19 @@ pub(crate) async fn inactive(home: &Home, word: Option<&str>) -> CliError {
     match candidates {
         Ok(runs) => match runs.first() {
             Some(run) if home.is_live(&run.id) => silent(home, &run.id),
+            Some(run) if run.holder().is_some() => elsewhere(run),
             Some(run) => left(&run.id),
             None => CliError::silent(Exit::NothingToDo),
         },
         Err(cli_error) => cli_error,
     }
+}
+
+/// Another machine drives it, and says nothing.
+fn elsewhere(run: &StoredRun) -> CliError {
+    let machine = run.holder().unwrap_or_default();
+    CliError::new(Exit::StillRunning, format!("run {} is driven by {machine}, which does not answer", run.id))
+        .help("what was asked may still be done; where that machine is gone, its claim ends within 15 s")
 }
 
 /// The newest run that may be meant, whether it is active or not.
@@ -69,7 +117,7 @@ pub(crate) fn left(run: &RunId) -> CliError {
 
 /// Asks a live run for something, and waits until that is recorded.
 pub(crate) fn ask(home: &Home, run: &RunId, request: &Request) -> Result<(), CliError> {
-    control::ask(&home.run(run), request).map_err(|error| unable(home, run, error))
+    control::elsewhere::ask(home, run, request).map_err(|error| unable(home, run, error))
 }
 
 pub(crate) fn unable(home: &Home, run: &RunId, error: ControlError) -> CliError {

@@ -33,6 +33,7 @@ const HEADINGS: [(&str, &[&str]); 7] = [
             "browser",
             "plugin",
             "trust",
+            "store",
             "config",
             "sync",
             "prices",

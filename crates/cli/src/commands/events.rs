@@ -1,6 +1,7 @@
 //! `conductor events`: the log of a run for programs, as `run --ui json` writes it; with `--follow` as it grows.
 
 use std::io;
+use std::time::Duration;
 
 use conductor_core::run::event::Record;
 use conductor_core::values::ids::RunId;
@@ -37,9 +38,16 @@ pub(crate) fn run(args: &args::Events) -> Result<Exit, CliError> {
     }
     // The log has what was missed where the connection broke or was never made.
     home.wait_until_left(&live_view.run)?;
+    while home.store().is_some() && block_on(live::is_elsewhere(&live_view.run))? {
+        block_on(out.read_the_log(Some(&word)))?;
+        std::thread::sleep(LOOK);
+    }
     block_on(out.read_the_log(Some(&word)))?;
     Ok(Exit::Done)
 }
+
+/// How often the log of a run is read that another machine drives.
+const LOOK: Duration = Duration::from_millis(500);
 
 struct Out {
     /// The last one that was told.

@@ -170,7 +170,7 @@ async fn of_run(args: &Explain) -> Result<Subject, CliError> {
 /// The scheduler of a live run knows what a log cannot tell: who stands before whom.
 fn waits(archive: &Archive, found: &FoundTask) -> Result<Option<Vec<Wait>>, CliError> {
     let run = &found.found.stored.id;
-    match control::look(&archive.home.run(run), Query::Why(found.task().id.clone())) {
+    match control::elsewhere::look(&archive.home, run, Query::Why(found.task().id.clone())) {
         Ok(View::Why(why)) => Ok(Some(why.why)),
         Err(ControlError::NotThere) => Ok(None),
         Err(_) if !archive.home.is_live(run) => Ok(None),

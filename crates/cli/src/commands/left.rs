@@ -23,7 +23,7 @@ pub(super) enum Asked {
 
 /// The store is opened only where no coordinator answers: a coordinator is to hear a stop whatever the store is like.
 pub(super) async fn ask(home: &Home, run: &RunId, request: Request) -> Result<Asked, CliError> {
-    match control::ask(&home.run(run), &request) {
+    match control::elsewhere::ask(home, run, &request) {
         Ok(()) => return Ok(Asked::OfCoordinator),
         Err(ControlError::NotThere) => {}
         Err(error) => return Err(live::unable(home, run, error)),

@@ -53,6 +53,11 @@ async fn show(args: &args::Logs, task: &str) -> Result<Exit, CliError> {
         return Err(CliError::new(Exit::NothingToDo, message));
     }
     let Found { stored, run, .. } = &chosen.found;
+    if archive.home.store().is_some() && !archive.home.run(&stored.id).is_dir() {
+        let machine = stored.holder().unwrap_or("the machine that drove it");
+        let message = format!("what the tasks of run {} said is on {machine}", stored.id);
+        return Err(CliError::new(Exit::NothingToDo, message).help("ask there"));
+    }
     let listener = Listener::new(&archive.home, archive.store(), &stored.id, run, chosen.place, args.stream);
     let attempt = match (args.attempt, listener.attempts().last()) {
         (Some(wanted), _) => named(&listener, Attempt(wanted))?,
@@ -65,7 +70,8 @@ async fn show(args: &args::Logs, task: &str) -> Result<Exit, CliError> {
             ));
         }
     };
-    let printer = Printer { listener, as_json: args.json, speaking: attempt.0 };
+    let is_shared = archive.home.store().is_some();
+    let printer = Printer { listener, as_json: args.json, speaking: attempt.0, is_shared };
     match args.follow {
         true => printer.follow(&archive.home).await?,
         false => printer.tell(attempt).await?,
@@ -90,6 +96,8 @@ struct Printer {
     as_json: bool,
     /// Whose words are told.
     speaking: Attempt,
+    /// Other machines may have done some of its attempts.
+    is_shared: bool,
 }
 
 impl Printer {
@@ -107,7 +115,8 @@ impl Printer {
         }
         self.print(&lines.rest())?;
         if silent {
-            talk(format!("attempt {attempt} has said nothing"));
+            let here = if self.is_shared { " on this machine" } else { "" };
+            talk(format!("attempt {attempt} has said nothing{here}"));
         }
         match self.listener.attempts().len() {
             0 | 1 => {}

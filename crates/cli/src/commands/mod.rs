@@ -43,6 +43,7 @@ pub(crate) mod setup;
 pub(crate) mod shim;
 pub(crate) mod status;
 pub(crate) mod steer;
+pub(crate) mod store;
 pub(crate) mod sync;
 pub(crate) mod task;
 pub(crate) mod template;

@@ -247,7 +247,7 @@ async fn newest(home: Home, active: &[LiveView]) -> Result<Option<LastRun>, CliE
     }
     let found = archive.read(&stored).await?;
     let unmerged = unmerged_branch(&found.stored, &found.run).map(|branch| short(&branch));
-    let active = archive.home.is_live(&stored.id);
+    let active = archive.home.is_live(&stored.id) || stored.holder().is_some();
     Ok(Some(LastRun { id, active, snapshot: Snapshot::of(&found.run), unmerged }))
 }
 

@@ -11,7 +11,7 @@ use conductor_engine::host::home::Home;
 use serde_json::{Value, json};
 
 use super::wait::exit_code;
-use super::{answer, answer_json, block_on};
+use super::{answer, answer_json, block_on, talk};
 use crate::archive::live;
 use crate::archive::{Archive, Found};
 use crate::args;
@@ -23,13 +23,19 @@ const SCHEMA: &str = "conductor.status/1";
 pub(crate) fn run(args: &args::Status) -> Result<Exit, CliError> {
     let home = Home::open()?;
     match live::meant(&home, args.run.as_deref())? {
-        Some(live_view) if args.watch => watch::watch(&home, live_view, args.json),
+        Some(live_view) if args.watch => {
+            live::check_here(&home, &live_view.run, "watch it")?;
+            watch::watch(&home, live_view, args.json)
+        }
         Some(live_view) => show(&Seen::live(live_view), args.json),
         None => block_on(async {
             let archive = Archive::open().await?;
             let runs = archive.candidates(args.run.as_deref())?;
             let Some(newest) = runs.first() else { return Ok(Exit::NothingToDo) };
             let pid = archive.home.is_live(&newest.id).then(|| archive.home.holder(&newest.id)).flatten();
+            if let Some(machine) = newest.holder() {
+                talk(format!("run {} is driven by {machine}; this is what its log says", newest.id));
+            }
             // A coordinator that is about to begin or to end is not reached, and lives.
             show(&Seen { pid, ..Seen::left(archive.read(newest).await?) }, args.json)?;
             match (args.watch, pid) {

@@ -112,7 +112,7 @@ fn open_tasks(home: &Home, run: &RunId, request: &Request) -> Option<Vec<TaskId>
     };
     let tasks = found.run.asked().filter(|(_, task, _)| meant(task));
     // The coordinator knows better than the log, which it may not have written yet.
-    let ended = match control::look(&home.run(run), Query::Tasks) {
+    let ended = match control::elsewhere::look(home, run, Query::Tasks) {
         Ok(View::Tasks(tasks)) => Some(tasks),
         _ => None,
     };

@@ -148,7 +148,7 @@ async fn record(
     events: impl Fn(&conductor_core::run::Run) -> Result<Vec<Event>, Refusal>,
 ) -> Result<bool, CliError> {
     let run = &chosen.found.stored.id;
-    match control::ask(&archive.home.run(run), &request) {
+    match control::elsewhere::ask(&archive.home, run, &request) {
         Ok(()) => Ok(true),
         Err(ControlError::NotThere) => {
             let mut amendment = archive.amend(run).await?;

@@ -31,6 +31,9 @@ pub(crate) fn run(args: &args::Wait) -> Result<Exit, CliError> {
         Ok(None) | Err(_) => (block_on(newest(args.run.as_deref()))?, None),
     };
     let teller = Teller { run: &run, as_json: args.json };
+    if args.what == Awaited::Any && seen.is_some() {
+        live::check_here(&home, &run, "wait for any of its tasks")?;
+    }
     if let (Awaited::Any, Some(seen)) = (args.what, seen)
         && let Some(exit) = any_end(&home, &teller, seen, deadline)?
     {
@@ -83,22 +86,39 @@ impl Teller<'_> {
     }
 }
 
+/// How often is looked whether another machine drives the run still.
+const LOOK: Duration = Duration::from_millis(500);
+
 /// Waits until the run is not active any more; false where the deadline came first.
 fn until_left(home: &Home, run: &RunId, deadline: Option<Instant>) -> Result<bool, CliError> {
     let (sender, left) = mpsc::channel();
-    let (home, run) = (home.clone(), run.clone());
-    std::thread::spawn(move || sender.send(home.wait_until_left(&run)));
+    let (place, here) = (home.clone(), run.clone());
+    std::thread::spawn(move || sender.send(place.wait_until_left(&here)));
     let waited = match deadline {
         None => left.recv().map_err(|_| RecvTimeoutError::Disconnected),
         Some(deadline) => left.recv_timeout(deadline.saturating_duration_since(Instant::now())),
     };
     match waited {
-        Ok(left) => Ok(left.map(|()| true)?),
+        Ok(left) => {
+            left?;
+            if home.store().is_none() { Ok(true) } else { until_let_go(run, deadline) }
+        }
         Err(RecvTimeoutError::Timeout) => Ok(false),
         Err(RecvTimeoutError::Disconnected) => {
             Err(CliError::new(Exit::Unexpected, "the waiting was cut short"))
         }
     }
+}
+
+/// As `until_left`, of a run that another machine drives.
+fn until_let_go(run: &RunId, deadline: Option<Instant>) -> Result<bool, CliError> {
+    while block_on(live::is_elsewhere(run))? {
+        if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            return Ok(false);
+        }
+        std::thread::sleep(LOOK);
+    }
+    Ok(true)
 }
 
 /// The first task that ends after the event of this number; nothing where the run ends before one does.

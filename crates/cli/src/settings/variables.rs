@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use conductor_core::file::{self, Source};
 use conductor_core::values::suggest::did_you_mean;
+use conductor_engine::host::home::STORE;
 use serde_json::Value;
 
 use crate::output::talk;
@@ -93,8 +94,10 @@ const OF_TASKS: [(&str, &str); 42] = [
 ];
 
 /// What is no setting: places, and what we tell agents and our own processes.
-const OTHERS: [&str; 24] = [
+const OTHERS: [&str; 26] = [
     "CONDUCTOR_HOME",
+    STORE,
+    "CONDUCTOR_STORE_PLAIN",
     "CONDUCTOR_PAGER",
     crate::settings::trust::VARIABLE,
     LOG,
@@ -239,7 +242,7 @@ mod tests {
             })
             .collect();
         let own = OF_OPTIONS.iter().chain(&OF_TASKS).map(|(_, variable)| *variable);
-        let mut known: Vec<&str> = own.chain(["CONDUCTOR_HOME", LOG, LOG_FORMAT]).collect();
+        let mut known: Vec<&str> = own.chain(["CONDUCTOR_HOME", STORE, LOG, LOG_FORMAT]).collect();
         named.sort_unstable();
         known.sort_unstable();
         assert_eq!(named, known);

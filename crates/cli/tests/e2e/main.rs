@@ -90,6 +90,7 @@ mod seed_files;
 mod sentences;
 mod server;
 mod sessions;
+mod shared_store;
 mod shortages;
 mod signals;
 mod skip_done;

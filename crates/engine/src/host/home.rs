@@ -243,7 +243,7 @@ impl Home {
             .open(directory.join("lock"))
             .map_err(unusable)?;
         match lock_within(&file, GLANCE) {
-            Ok(()) => Ok(RunClaim { directory, _lock: file }),
+            Ok(()) => Ok(RunClaim { directory, place: self.clone(), _lock: file }),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(HomeError::Busy(run.clone())),
             Err(source) => Err(unusable(source)),
         }
@@ -310,6 +310,7 @@ pub(crate) fn lock_within(file: &File, time: Duration) -> io::Result<()> {
 #[derive(Debug)]
 pub struct RunClaim {
     directory: PathBuf,
+    place: Home,
     _lock: File,
 }
 
@@ -320,7 +321,12 @@ impl RunClaim {
 
     /// The state directory it is in.
     pub fn home(&self) -> PathBuf {
-        self.directory.ancestors().nth(2).unwrap_or(&self.directory).to_owned()
+        self.place.root().to_owned()
+    }
+
+    /// The same, with the store that its logs are in.
+    pub(crate) fn place(&self) -> &Home {
+        &self.place
     }
 }
 

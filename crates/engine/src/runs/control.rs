@@ -5,6 +5,7 @@
 
 pub mod async_client;
 mod client;
+pub mod elsewhere;
 mod lines;
 mod server;
 

@@ -43,6 +43,7 @@ use crate::host::shortage;
 use crate::process::Teardown;
 use crate::runs::conflict_monitor::{AtWork, ConflictMonitor};
 use crate::runs::control::ControlServer;
+use crate::runs::control::elsewhere::Passing;
 use crate::stores::bus::Bus;
 use crate::stores::{Follower, RunLog, StoreError};
 use crate::worker::{Worker, aside};
@@ -234,9 +235,11 @@ impl Coordinator {
         if let Err(error) = &control_server {
             self.notice(format!("the control socket could not be opened: {error}"));
         }
+        let passing = Passing::begin(self.claim.place(), &self.id);
         self.teardown.gather();
         let driven =
             caught(self.take_turns()).await.unwrap_or_else(|panic| Err(CoordinatorError::Panicked(panic)));
+        drop(passing);
         if let Ok(control_server) = control_server {
             self.close(control_server).await;
         }

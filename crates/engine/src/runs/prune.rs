@@ -131,7 +131,7 @@ fn empty_folders(archive: &Archive) -> Vec<RunId> {
 }
 
 fn judge_run(archive: &Archive, stored: StoredRun, wanted: &Wanted) -> RunVerdict {
-    let stays = match (archive.home.is_live(&stored.id), wanted.force) {
+    let stays = match (archive.home.is_live(&stored.id) || stored.holder().is_some(), wanted.force) {
         (true, _) => Some(Stays::Active),
         (false, true) => None,
         (false, false) => worth_keeping(&stored, Left::look(archive, &stored)),

@@ -11,6 +11,7 @@ mod journal;
 mod log;
 #[cfg(test)]
 mod memory;
+pub mod moving;
 mod postgres;
 mod rows;
 mod sqlite;
@@ -35,6 +36,7 @@ use sqlite::Sqlite;
 pub use earlier::EarlierRuns;
 pub use follower::Follower;
 pub use log::{AppendTimes, RunLog};
+pub use postgres::requests;
 pub use sqlite::{excesses, integrity, schema_version, sqlite_version};
 pub use waiting::{briefly, patiently};
 pub use witness::{Cause, Excess, missing, seen, was_lost, was_written, witnessed};

@@ -9,11 +9,13 @@
 //! older state is found out.
 
 mod address;
+mod connections;
 mod errors;
 mod leading;
 mod machine;
 mod opening;
 mod reading;
+pub mod requests;
 mod statements;
 #[cfg(test)]
 mod tests;
@@ -21,29 +23,23 @@ mod writing;
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use conductor_core::run::event::Record;
 use conductor_core::values::ids::RunId;
-use sqlx::PgPool;
 use sqlx::postgres::PgConnection;
 
 use super::journal::Journal;
 use super::rows::LogEnd;
 use super::{Epoch, LogReader, NewRun, Store, StoreError, StoredRun, Task};
 use crate::host::home::Home;
+use connections::Connections;
 use leading::Claims;
 use machine::Machine;
 
-/// How long the server may take over one call; the connection is given up then, and the call can be made again.
-const ANSWER: Duration = Duration::from_secs(15);
-
 pub(super) struct Postgres {
-    /// The address without its password.
-    place: String,
+    connections: Arc<Connections>,
     home: Home,
-    pool: PgPool,
     machine: Machine,
     /// The end of each log that this process has claimed. One is taken out while it is appended to.
     ends: Mutex<HashMap<RunId, LogEnd>>,
@@ -53,41 +49,35 @@ pub(super) struct Postgres {
 }
 
 impl Postgres {
-    /// One call on one connection. A connection that says nothing for too long is closed: the server would finish what was
-    /// asked of it, and nothing else could be asked before that.
     async fn call<T, F>(&self, work: F) -> Result<T, StoreError>
     where
         F: for<'c> AsyncFnOnce(&'c mut PgConnection) -> Result<T, StoreError>,
     {
-        let mut connection = self.pool.acquire().await.map_err(|error| self.told(error))?;
-        match tokio::time::timeout(ANSWER, work(&mut connection)).await {
-            Ok(done) => done,
-            Err(_) => {
-                drop(connection.detach());
-                let why = format!("{} has not answered within {} s", self.place, ANSWER.as_secs());
-                Err(StoreError::Unavailable { why })
-            }
-        }
+        self.connections.call(work).await
+    }
+
+    fn place(&self) -> String {
+        self.connections.place.clone()
     }
 
     fn told(&self, error: sqlx::Error) -> StoreError {
-        errors::told(&self.place, error)
+        errors::told(&self.connections.place, error)
     }
 
     fn damaged(&self, why: impl Into<String>) -> StoreError {
-        StoreError::Damaged { place: self.place.clone(), why: why.into() }
+        StoreError::Damaged { place: self.place(), why: why.into() }
     }
 
     fn conflict(&self, run: &RunId, seq: u64) -> StoreError {
-        StoreError::Conflict { place: self.place.clone(), run: run.clone(), seq }
+        StoreError::Conflict { place: self.place(), run: run.clone(), seq }
     }
 
     fn taken_over(&self, run: &RunId) -> StoreError {
-        StoreError::TakenOver { place: self.place.clone(), run: run.clone() }
+        StoreError::TakenOver { place: self.place(), run: run.clone() }
     }
 
     fn failed(&self, error: impl std::fmt::Display) -> StoreError {
-        StoreError::Failed { place: self.place.clone(), why: error.to_string() }
+        StoreError::Failed { place: self.place(), why: error.to_string() }
     }
 
     fn ends(&self) -> MutexGuard<'_, HashMap<RunId, LogEnd>> {

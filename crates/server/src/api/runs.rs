@@ -85,7 +85,7 @@ pub(crate) async fn page(
 }
 
 pub(crate) fn listed(app: &App, run: &StoredRun, project: Option<&str>) -> Value {
-    let live = app.home.is_live(&run.id);
+    let live = app.home.is_live(&run.id) || run.holder().is_some();
     // A coordinator that died cannot have said so.
     let state = if run.status == "running" && !live { "stopped" } else { run.status.as_str() };
     json!({
@@ -110,7 +110,8 @@ pub(crate) async fn status(app: &App, feed: &Feed) -> Value {
         Some(view) => seen(feed, Some(view.pid), &view.snapshot, view.away.as_deref()),
         None => {
             let pid = feed.is_live().then(|| app.home.holder(feed.id())).flatten();
-            let snapshot = left(feed.look(Snapshot::of), pid.is_some());
+            let is_live = pid.is_some() || app.runs.is_elsewhere(feed.id()).await.unwrap_or(false);
+            let snapshot = left(feed.look(Snapshot::of), is_live);
             seen(feed, pid, &snapshot, None)
         }
     }

@@ -10,11 +10,12 @@ use conductor_core::schedule::Request;
 use conductor_core::values::ids::TaskId;
 use conductor_core::values::units::{Millis, Usd};
 use conductor_engine::agents;
-use conductor_engine::runs::control::async_client;
+use conductor_engine::runs::control::{ControlError, async_client, elsewhere};
 use serde_json::json;
 
 use super::{parallel, tasks};
 use crate::app::App;
+use crate::live::Feed;
 use crate::problem::{Problem, Result};
 use crate::web::answer;
 use crate::web::fields::{Field, Given, Kind, may, must};
@@ -108,6 +109,9 @@ pub(crate) const ROUTES: &[Route] = &[
 /// Asks a live run, and shows how it stands then.
 async fn ask(app: &App, asked: &Asked, schema: &str, request: Request) -> Result<Response> {
     let feed = app.runs.feed(asked.named("run")?).await?;
+    if app.runs.is_elsewhere(feed.id()).await? {
+        return ask_elsewhere(app, &feed, schema, request).await;
+    }
     if !feed.is_live() {
         return Err(Problem::conflict(format!("run {} is not active", feed.id()))
             .help(format!("go on with it: POST /api/runs/{}/resume", feed.id())));
@@ -115,6 +119,19 @@ async fn ask(app: &App, asked: &Asked, schema: &str, request: Request) -> Result
     async_client::ask(&feed.directory(), &request).await?;
     let state = async_client::live_view(&feed.directory()).await.map(|view| view.snapshot.state);
     answer::json(schema, json!({ "run": feed.id(), "state": state.unwrap_or_else(|_| "over".to_owned()) }))
+}
+
+/// As `ask`, of a run that another machine drives: by way of the store that both share.
+async fn ask_elsewhere(app: &App, feed: &Feed, schema: &str, request: Request) -> Result<Response> {
+    let (home, run) = (app.home.clone(), feed.id().clone());
+    let asking = tokio::task::spawn_blocking(move || {
+        elsewhere::ask(&home, &run, &request)?;
+        Ok(elsewhere::live_view(&home, &run).map(|view| view.snapshot.state))
+    });
+    let asked: std::result::Result<_, ControlError> =
+        asking.await.unwrap_or_else(|failed| Err(std::io::Error::other(failed).into()));
+    let state = asked?.unwrap_or_else(|_| "over".to_owned());
+    answer::json(schema, json!({ "run": feed.id(), "state": state }))
 }
 
 async fn pause(app: App, asked: Asked) -> Result<Response> {

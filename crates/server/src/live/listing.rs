@@ -66,7 +66,7 @@ impl Runs {
     }
 
     async fn read(&self) -> Result<Vec<StoredRun>> {
-        if !self.is_database() {
+        if self.home.store().is_none() && !self.is_database() {
             // What SQLite still remembers of the file that was there is not what is there.
             *self.store.lock().await = None;
         }
@@ -92,6 +92,14 @@ impl Runs {
             Ok(()) => head == *b"SQLite format 3\0",
             Err(_) => false,
         }
+    }
+
+    /// Whether another machine drives the run.
+    pub(crate) async fn is_elsewhere(&self, run: &RunId) -> Result<bool> {
+        if self.home.store().is_none() {
+            return Ok(false);
+        }
+        Ok(self.list().await?.iter().any(|known| known.id == *run && known.holder().is_some()))
     }
 
     async fn store(&self) -> std::result::Result<Arc<dyn LogReader>, StoreError> {
@@ -158,7 +166,11 @@ impl Runs {
     /// What is told of a run in a list. A run that is over is read for it once.
     pub(crate) async fn figures(&self, run: &StoredRun, of: fn(&Run, bool) -> Value) -> Result<Value> {
         let is_live = self.home.is_live(&run.id);
-        let came_to = stores::seen(&self.home, &run.id);
+        // Of a shared store other machines write to the log, too.
+        let came_to = match &run.shared {
+            Some(shared) => shared.events,
+            None => stores::seen(&self.home, &run.id),
+        };
         if !is_live
             && let Some((at, figures)) = self.figures.lock().await.get(&run.id)
             && *at == came_to

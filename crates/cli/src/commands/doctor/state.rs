@@ -108,7 +108,9 @@ pub(super) async fn home(fix: bool) -> Vec<Finding> {
     let (database, runs) = database(&home).await;
     findings.push(database);
     if let Some(runs) = runs {
-        findings.extend(witnesses::excesses(&home, fix).await);
+        if home.store().is_none() {
+            findings.extend(witnesses::excesses(&home, fix).await);
+        }
         findings.extend(dead_runs(&home, &runs, fix).await);
     }
     findings.extend(trash(&home, fix));
@@ -169,6 +171,9 @@ fn room(home: &Home) -> Finding {
 }
 
 async fn database(home: &Home) -> (Finding, Option<Vec<StoredRun>>) {
+    if home.store().is_some() {
+        return shared_store(home).await;
+    }
     let path = home.database();
     if !path.exists() {
         return (witnesses::without_database(home), None);
@@ -189,6 +194,26 @@ async fn database(home: &Home) -> (Finding, Option<Vec<StoredRun>>) {
     match store.runs().await {
         Ok(runs) => (Finding::ok("database", format!("whole, {}", counted(runs.len(), "run"))), Some(runs)),
         Err(error) => bad(error.to_string()),
+    }
+}
+
+/// The store that machines share.
+async fn shared_store(home: &Home) -> (Finding, Option<Vec<StoredRun>>) {
+    let looked = stores::briefly(async || stores::open_to_look(home).await?.runs().await).await;
+    match looked {
+        Ok(runs) => {
+            let elsewhere = runs.iter().filter(|run| run.holder().is_some()).count();
+            let told = format!(
+                "CONDUCTOR_STORE answers: {}, {elsewhere} driven by other machines",
+                counted(runs.len(), "run")
+            );
+            (Finding::ok("store", told), Some(runs))
+        }
+        Err(error) => {
+            let remedy =
+                "see docs/distribution.md; unset CONDUCTOR_STORE to use the database of the state directory";
+            (Finding::problem("store", error.to_string()).remedy(remedy), None)
+        }
     }
 }
 
@@ -251,10 +276,13 @@ fn spools(run: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
+fn is_left(home: &Home, run: &StoredRun) -> bool {
+    run.status == "running" && !home.is_live(&run.id) && run.holder().is_none()
+}
+
 /// Runs whose coordinator died without a word.
 fn left_behind(stored: &[StoredRun], home: &Home) -> Option<Finding> {
-    let left: Vec<&StoredRun> =
-        stored.iter().filter(|run| run.status == "running" && !home.is_live(&run.id)).collect();
+    let left: Vec<&StoredRun> = stored.iter().filter(|run| is_left(home, run)).collect();
     let first = left.first()?;
     let others = match left.len() {
         1 => String::new(),

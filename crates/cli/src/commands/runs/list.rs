@@ -69,6 +69,7 @@ fn state(line: &Line) -> String {
     match (&line.seen, line.live) {
         (Err(_), _) => "unreadable".to_owned(),
         (Ok(seen), true) => seen.state.clone(),
+        (Ok(seen), false) if line.stored.holder().is_some() => seen.state.clone(),
         (Ok(seen), false) => match seen.state.as_str() {
             "running" | "paused" | "finishing" | "created" => "left".to_owned(),
             state => state.to_owned(),
@@ -104,6 +105,7 @@ fn entry(line: &Line) -> Value {
         "ended_at": seen.and_then(|seen| seen.ended).map(|at| timestamp(at.0)),
         "state": state(line),
         "live": line.live,
+        "driven_by": line.stored.holder(),
         "total": line.stored.tasks,
         "counts": seen.map(|seen| seen.counts),
         "cost_usd": seen.and_then(|seen| costs::dollars(seen.spent)),

@@ -6,7 +6,7 @@ use super::client::Served;
 use crate::harness::{CONDUCTOR, World};
 
 /// Commands that mean something only in a terminal.
-const ELSEWHERE: [(&str, &str); 41] = [
+const ELSEWHERE: [(&str, &str); 42] = [
     ("import github", "writes files into the folder one is in"),
     ("import markdown", "writes files into the folder one is in"),
     ("import linear", "writes files into the folder one is in"),
@@ -21,6 +21,7 @@ const ELSEWHERE: [(&str, &str); 41] = [
     ("plugin test", "of programs of the user"),
     ("plugin verify", "of programs of the user"),
     ("trust", "the user's own word, given at a terminal"),
+    ("store copy", "moves the stores of the user's own machine"),
     ("setup", "writes the user's own configuration"),
     ("completions", "for shells"),
     ("man", "for terminals"),

@@ -61,7 +61,7 @@ pub async fn claims(
 
 impl Claims {
     fn add(&mut self, home: &Home, stored: &StoredRun, run: Run, notes: Notes) {
-        let live = home.is_live(&stored.id);
+        let live = home.is_live(&stored.id) || stored.holder().is_some();
         let mut landed = false;
         let execution = run.plan().execution.as_ref();
         let is_issue = |task: &Task| execution.is_none_or(|execution| execution.issues.contains(&task.id));

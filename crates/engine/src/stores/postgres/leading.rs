@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use conductor_core::values::ids::RunId;
-use sqlx::PgPool;
 use tokio::task::AbortHandle;
 
+use super::connections::Connections;
+use super::errors;
 use super::statements::{self, HOLD};
 use crate::stores::Epoch;
 
@@ -31,11 +32,11 @@ impl Claims {
         Claims { held: Held::default(), renewing: Mutex::default() }
     }
 
-    pub(super) fn add(&self, pool: &PgPool, run: &RunId, key: i64, epoch: Epoch) {
+    pub(super) fn add(&self, connections: &Arc<Connections>, run: &RunId, key: i64, epoch: Epoch) {
         lock(&self.held).insert(run.clone(), (key, epoch));
         let mut renewing = lock(&self.renewing);
         if renewing.is_none() {
-            *renewing = Some(tokio::spawn(renew(pool.clone(), self.held.clone())).abort_handle());
+            *renewing = Some(tokio::spawn(renew(connections.clone(), self.held.clone())).abort_handle());
         }
     }
 
@@ -55,7 +56,7 @@ impl Drop for Claims {
 
 /// A renewal that fails is made up for by the next, or the claim ends: then another machine may take the run over, and
 /// this one is told so by its next append.
-async fn renew(pool: PgPool, held: Held) {
+async fn renew(connections: Arc<Connections>, held: Held) {
     let mut times = tokio::time::interval(RENEWAL);
     times.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -64,15 +65,12 @@ async fn renew(pool: PgPool, held: Held) {
         if claims.is_empty() {
             continue;
         }
-        let renewed = tokio::time::timeout(RENEWAL, async {
-            statements::renew(&mut *pool.acquire().await?, &claims).await
+        let renewed = connections.call(async |connection| {
+            let renewed = statements::renew(connection, &claims).await;
+            renewed.map_err(|error| errors::told(&connections.place, error))
         });
-        match renewed.await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "the claims of this machine were not renewed"),
-            Err(_) => {
-                tracing::warn!("the claims of this machine were not renewed: the store does not answer")
-            }
+        if let Err(error) = renewed.await {
+            tracing::warn!(%error, "the claims of this machine were not renewed");
         }
     }
 }

@@ -1,17 +1,17 @@
 //! Connecting to a server, and bringing its tables to the form that this program knows.
 
-use std::sync::{LazyLock, Mutex};
-use std::time::Duration;
+use std::sync::{Arc, LazyLock, Mutex};
 
 use sqlx::migrate::{Migration, MigrationType, Migrator};
-use sqlx::postgres::{PgConnection, PgPoolOptions};
-use sqlx::{ConnectOptions as _, PgPool, SqlStr};
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{ConnectOptions as _, SqlStr};
 use tokio::runtime::Handle;
 
 use super::address::Address;
+use super::connections::Connections;
 use super::leading::Claims;
 use super::machine::Machine;
-use super::{ANSWER, Postgres, errors};
+use super::{Postgres, errors};
 use crate::host::home::{Home, STORE, StoreAddress};
 use crate::stores::StoreError;
 use crate::stores::sqlite::unwritable;
@@ -24,19 +24,10 @@ static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
     };
     Migrator::with_migrations(vec![step(
         1,
-        "runs events leaders",
-        include_str!("../../../migrations/postgres/0001_runs_events_leaders.sql"),
+        "runs events leaders requests",
+        include_str!("migrations/0001_runs_events_leaders_requests.sql"),
     )])
 });
-
-/// A process appends, renews its claims and reads at once. Servers have a hundred connections for all who come.
-const CONNECTIONS: u32 = 4;
-
-/// How long a connection is waited for: a little less than a command waits that only looks.
-const PATIENCE: Duration = Duration::from_secs(3);
-
-/// One that is not used is let go.
-const IDLE: Duration = Duration::from_secs(60);
 
 /// Our tables have a schema of their own, beside whatever else is in the database.
 const SCHEMA: &str = "conductor";
@@ -70,7 +61,7 @@ impl Postgres {
         let machine = Machine::of(home).map_err(|error| unwritable(home, &error))?;
         let options =
             options.options([("synchronous_commit", "on"), ("idle_in_transaction_session_timeout", "15s")]);
-        let store = Postgres::with(home, place, pool(options), machine);
+        let store = Postgres::with(home, place, options, machine);
         let found = store.call(async |connection| store.form(connection).await).await?;
         store.call(async |connection| store.check_durable(connection).await).await?;
         if found != Some(known()) {
@@ -82,14 +73,19 @@ impl Postgres {
     async fn opened_to_look(home: &Home, address: &StoreAddress) -> Result<Option<Postgres>, StoreError> {
         let Address { options, place } = Address::read(address)?;
         let options = options.options([("default_transaction_read_only", "on")]);
-        let store = Postgres::with(home, place, pool(options), Machine::to_look(home));
+        let store = Postgres::with(home, place, options, Machine::to_look(home));
         let form = store.call(async |connection| store.form(connection).await).await?;
         Ok(form.map(|_| store))
     }
 
-    fn with(home: &Home, place: String, pool: PgPool, machine: Machine) -> Postgres {
+    fn with(home: &Home, place: String, options: PgConnectOptions, machine: Machine) -> Postgres {
+        let options = options
+            .application_name("conductor")
+            .options([("search_path", SCHEMA), ("client_min_messages", "warning")])
+            .disable_statement_logging();
+        let connections = Arc::new(Connections::to(place, options));
         let (ends, journals, home) = (Mutex::default(), Mutex::default(), home.clone());
-        Postgres { place, home, pool, machine, ends, journals, claims: Claims::none() }
+        Postgres { connections, home, machine, ends, journals, claims: Claims::none() }
     }
 
     /// The form of the tables, where there are any.
@@ -111,7 +107,7 @@ impl Postgres {
         let found: Option<i64> = look.await.map_err(|error| self.told(error))?;
         match found {
             Some(found) if found > known() => {
-                Err(StoreError::Newer { place: self.place.clone(), found, known: known() })
+                Err(StoreError::Newer { place: self.place(), found, known: known() })
             }
             found => Ok(found),
         }
@@ -123,7 +119,7 @@ impl Postgres {
             sqlx::query_scalar("SHOW fsync").fetch_one(connection).await.map_err(|error| self.told(error))?;
         match fsync.as_str() {
             "off" => Err(StoreError::Unwritable {
-                place: self.place.clone(),
+                place: self.place(),
                 why: "its server runs with fsync = off, so a power cut takes what it said is written"
                     .to_owned(),
                 remedy: "set fsync = on".to_owned(),
@@ -133,35 +129,20 @@ impl Postgres {
     }
 
     async fn bring_up_to_date(&self) -> Result<(), StoreError> {
-        let work = async {
-            let mut connection = self.pool.acquire().await.map_err(|error| self.told(error))?;
+        self.call(async |connection| {
             let made = sqlx::query("CREATE SCHEMA IF NOT EXISTS conductor").execute(&mut *connection).await;
             match made {
                 // Another process made it at the same moment.
                 Err(error) if errors::is_taken(&error) => {}
                 made => drop(made.map_err(|error| self.told(error))?),
             }
-            MIGRATIONS.run(&mut *connection).await.map_err(|error| errors::told_migration(&self.place, error))
-        };
-        tokio::time::timeout(ANSWER, work).await.unwrap_or_else(|_| {
-            let why = format!("{}: its tables are being made by another process", self.place);
-            Err(StoreError::Unavailable { why })
+            let made = MIGRATIONS.run(connection).await;
+            made.map_err(|error| errors::told_migration(&self.connections.place, error))
         })
+        .await
     }
 }
 
 fn failed(why: tokio::task::JoinError) -> StoreError {
     StoreError::Failed { place: STORE.to_owned(), why: why.to_string() }
-}
-
-fn pool(options: sqlx::postgres::PgConnectOptions) -> PgPool {
-    let options = options
-        .application_name("conductor")
-        .options([("search_path", SCHEMA), ("client_min_messages", "warning")])
-        .disable_statement_logging();
-    PgPoolOptions::new()
-        .max_connections(CONNECTIONS)
-        .acquire_timeout(PATIENCE)
-        .idle_timeout(IDLE)
-        .connect_lazy_with(options)
 }

@@ -74,7 +74,7 @@ impl Postgres {
         let mut rows = rows_behind(connection, key, last);
         while let Some(row) = std::future::poll_fn(|context| rows.as_mut().poll_next(context)).await {
             let found = row.and_then(|row| stored(&row)).map_err(|error| self.told(error))?;
-            let record = found.record(sum, &self.place)?;
+            let record = found.record(sum, &self.connections.place)?;
             if record.seq != last + 1 {
                 return Err(self.damaged(format!("event {} of run {run} is missing", last + 1)));
             }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use conductor_core::run::Run;
 use conductor_core::run::event::{Event, Options, RunOutcome};
@@ -9,6 +11,7 @@ use conductor_core::values::units::{Tick, Timestamp};
 use conductor_testkit::servers;
 use tempfile::TempDir;
 
+use super::requests::{Answered, Requests};
 use super::*;
 use crate::host::home::StoreAddress;
 use crate::stores::{self, RunLog};
@@ -87,10 +90,40 @@ async fn on_a_real_server() {
     let server = a_run_is_one_machines_until_nothing_is_heard_of_it(server).await;
     let server = what_another_machine_had_only_written_is_not_read_into_the_log(server).await;
     let server = a_run_that_is_over_is_held_by_none(server).await;
+    let server = what_is_asked_of_another_machines_run_is_answered_once(server).await;
     let server = a_server_that_was_set_back_is_found_out(server).await;
     let server = a_server_of_a_newer_form_is_refused_and_before_the_first_run_there_is_nothing(server).await;
     let server = a_store_that_goes_away_comes_back(server).await;
     a_server_that_does_not_write_to_its_disk_is_refused(server).await;
+}
+
+/// Figures for docs/distribution.md.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "a measurement"]
+async fn appends_to_postgresql() {
+    let Some(server) = servers::or_skip(servers::Postgres::start()) else { return };
+    let machines = Machines::sharing(server, "measured");
+    let log = machines.begun(0).await;
+    let mut seq = 2;
+    for (many, times) in [(1, 300), (10, 300), (100, 200), (1_000, 50)] {
+        let mut took = Vec::new();
+        for _ in 0..times {
+            let records: Vec<Record> = (1..=many).map(|more| paused(seq + more)).collect();
+            let begun = std::time::Instant::now();
+            log.append(&records).await.unwrap();
+            took.push(begun.elapsed());
+            seq += many;
+        }
+        let (all, events) = (took.iter().sum::<Duration>(), many * times);
+        took.sort();
+        let rate = events as f64 / all.as_secs_f64();
+        let at = |part: usize| took[took.len() * part / 100];
+        eprintln!(
+            "{many} events at once: {rate:.0} events/s; half within {:.2?}, 99 of 100 within {:.2?}",
+            at(50),
+            at(99)
+        );
+    }
 }
 
 async fn a_run_is_one_machines_until_nothing_is_heard_of_it(server: servers::Postgres) -> servers::Postgres {
@@ -146,6 +179,32 @@ async fn a_run_that_is_over_is_held_by_none(server: servers::Postgres) -> server
     taken.append(&[paused(5)]).await.unwrap();
     let runs = machines.open(0).await.runs().await.unwrap();
     assert_eq!((runs[0].status.as_str(), runs[0].shared.as_ref().unwrap().events), ("completed", 5));
+    machines.server
+}
+
+async fn what_is_asked_of_another_machines_run_is_answered_once(
+    server: servers::Postgres,
+) -> servers::Postgres {
+    let machines = Machines::sharing(server, "asked");
+    let _log = machines.begun(0).await;
+    let open = async |machine: usize| Requests::open(&machines.home(machine)).await.unwrap().unwrap();
+    let (done, asker) = (Arc::new(AtomicUsize::new(0)), open(1).await);
+    let counted = done.clone();
+    let serving = open(0).await.serve(&id(), move |line| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        async move { format!("{line}!") }
+    });
+    for number in 0..20 {
+        let asked = asker.ask(&id(), &number.to_string()).await.unwrap();
+        assert!(matches!(asked, Answered::Line(line) if line == format!("{number}!")));
+    }
+    assert_eq!(done.load(Ordering::Relaxed), 20);
+    let own = open(0).await.ask(&id(), "of itself").await.unwrap();
+    assert!(matches!(own, Answered::Undriven), "its own machine has the control socket");
+    machines.lapse();
+    assert!(matches!(asker.ask(&id(), "late").await.unwrap(), Answered::Undriven));
+    drop(serving);
+    assert_eq!(machines.server.query("asked", "SELECT count(*) FROM conductor.requests"), "0");
     machines.server
 }
 

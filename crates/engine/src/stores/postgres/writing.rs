@@ -50,10 +50,15 @@ impl Postgres {
         row: EventRow,
     ) -> sqlx::Result<i64> {
         let mut whole = connection.begin().await?;
-        let key = statements::write_first(&mut whole, run, first, row).await?;
-        statements::lead(&mut whole, key, FIRST_EPOCH, &self.machine).await?;
-        whole.commit().await?;
-        Ok(key)
+        let written = async {
+            let key = statements::write_first(&mut whole, run, first, row).await?;
+            statements::lead(&mut whole, key, FIRST_EPOCH, &self.machine).await?;
+            Ok(key)
+        };
+        match written.await {
+            Ok(key) => whole.commit().await.map(|()| key),
+            Err(error) => whole.rollback().await.and(Err(error)),
+        }
     }
 
     /// A log that is refused stays as it is. Its former holder is refused from the moment this is committed; what that had
@@ -101,7 +106,7 @@ impl Postgres {
 
     fn hold(&self, run: &RunId, end: LogEnd) {
         self.journals().insert(run.clone(), (end.epoch, None));
-        self.claims.add(&self.pool, run, end.key, end.epoch);
+        self.claims.add(&self.connections, run, end.key, end.epoch);
         self.ends().insert(run.clone(), end);
     }
 

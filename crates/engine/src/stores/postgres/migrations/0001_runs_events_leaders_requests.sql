@@ -33,3 +33,14 @@ CREATE TABLE leaders (
     name    TEXT        NOT NULL,
     until   TIMESTAMPTZ NOT NULL
 );
+
+-- What a machine asks of a run that another drives: a line for its control socket, and the line that came back.
+CREATE TABLE requests (
+    id       BIGINT      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    run      BIGINT      NOT NULL REFERENCES runs (key) ON DELETE CASCADE,
+    line     TEXT        NOT NULL,
+    asked_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
+    taken    BOOLEAN     NOT NULL DEFAULT false,
+    answer   TEXT
+);
+CREATE INDEX ON requests (run) WHERE NOT taken;
