@@ -131,6 +131,8 @@ impl Ground {
         let mut environment: Vec<(OsString, OsString)> = terminal.collect();
         environment.extend(found.into_iter().map(|(name, value)| (name.into(), value)));
         environment.push(("CONDUCTOR_HOME".into(), self.state().into()));
+        // It plays a script of ours, in a folder and a home that were made for it.
+        environment.push(("CONDUCTOR_SANDBOX".into(), "off".into()));
         Ok(environment)
     }
 

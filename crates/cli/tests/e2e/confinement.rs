@@ -32,7 +32,7 @@ fn world(script: &str, settings: &str) -> World {
 }
 
 /// Whether agents can be confined here at all. Where not, the test says so, and fails where it has to work.
-fn can_confine(world: &World) -> bool {
+pub(crate) fn can_confine(world: &World) -> bool {
     let found = world.conductor(&["doctor", "--machine", "--json"]).json();
     let sandbox = found["findings"].as_array().unwrap().iter().find(|one| one["check"] == "sandbox").unwrap();
     let works = sandbox["level"] == "ok";

@@ -28,8 +28,14 @@ fn world() -> World {
     crate::specialists::with_scribe(world)
 }
 
-/// Names that differ from run to run are taken out.
+/// Names that differ from run to run are taken out, and what differs from machine to machine: how agents are confined.
 fn neutral(world: &World, text: &str) -> String {
+    let mut of_sandbox = false;
+    let kept = text.lines().filter(|line| {
+        of_sandbox = line.starts_with("  sandbox") || of_sandbox && line.starts_with("     ");
+        !of_sandbox
+    });
+    let text = kept.map(|line| format!("{line}\n")).collect::<String>();
     let mut text = text.replace(&world.path("").display().to_string(), "HERE/");
     if let Some(at) = text.find("landed as ").map(|at| at + "landed as ".len()) {
         text.replace_range(at..at + 10, "COMMIT");

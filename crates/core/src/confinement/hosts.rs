@@ -229,7 +229,7 @@ mod tests {
             assert_eq!(Host::parse(text), None, "{text:?}");
         }
         assert_eq!(Host::parse(&"a".repeat(64)), None);
-        assert_eq!(Host::parse(&"a.".repeat(127)).is_some(), true);
+        assert!(Host::parse(&"a.".repeat(127)).is_some());
         assert_eq!(Host::parse(&"a.".repeat(128)), None);
     }
 

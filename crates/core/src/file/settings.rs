@@ -272,9 +272,7 @@ impl Settings {
         task.max_cost = self.max_cost.or(config.max_cost);
         task.max_tokens = self.max_tokens.or(config.max_tokens);
         task.resources = joined(self.resources, &config.resources);
-        task.isolation = self.isolation.or(config.isolation);
-        task.sandbox = self.sandbox.or_else(|| agents.sandbox.clone()).map(Box::new);
-        task.network = self.network.or_else(|| agents.network.clone()).map(Box::new);
+        sandbox::settle(task, (self.isolation, self.sandbox, self.network), (config, agents));
         set(&mut task.changes, self.changes, &config.changes);
         task.estimate = self.estimate.or(config.estimate);
         task.repository = self.repository.or_else(|| config.repository.clone());

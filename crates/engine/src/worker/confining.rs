@@ -39,6 +39,7 @@ impl Worker {
                 Err(Failure::new(FailureClass::Unstartable, message))
             }
             Err(Trouble::Unavailable(why)) => {
+                tracing::warn!(task = task.id.as_str(), why, "an agent is not confined");
                 // That this machine cannot do it at all is said when a run starts.
                 if confinement::findings().tier != Tier::None {
                     self.warn_once(format!("{} is not confined: {why}", task.id));

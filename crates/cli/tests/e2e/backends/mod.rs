@@ -4,6 +4,7 @@
 
 mod canaries;
 mod claude;
+mod confined;
 mod endings;
 mod expertise;
 mod follow_ups;

@@ -1,6 +1,6 @@
 //! `sandbox` and `network`: how a task's processes are confined.
 
-use super::{Fields, Network, Node, Report, Sandbox, choice, shown, text, texts};
+use super::{Fields, Isolation, Network, Node, Report, Sandbox, Settings, Task, choice, shown, text, texts};
 use crate::confinement::hosts::HostRule;
 use crate::file::decode::each;
 use crate::file::keys::{NETWORK, SANDBOX};
@@ -35,6 +35,18 @@ pub(super) fn network(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Net
         hosts if hosts.is_empty() => Network::Off,
         hosts => Network::Allow(hosts),
     })
+}
+
+/// Where a task works and what it reaches from there: its own word, else that of the config, which is for agents alone as far
+/// as it confines.
+pub(super) fn settle(
+    task: &mut Task,
+    (isolation, sandbox, network): (Option<Isolation>, Option<Sandbox>, Option<Network>),
+    (config, agents): (&Settings, &Settings),
+) {
+    task.isolation = isolation.or(config.isolation);
+    task.sandbox = sandbox.or_else(|| agents.sandbox.clone()).map(Box::new);
+    task.network = network.or_else(|| agents.network.clone()).map(Box::new);
 }
 
 fn hosts(r: &mut Report<'_>, what: &str, node: &Node) -> Option<Vec<String>> {

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use conductor_core::plan::{Isolation, Task};
 
 use super::{WorkspaceRequest, Workspaces};
-use crate::agents::subagents;
 
 /// Where a task works, as whole folders.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,11 +30,7 @@ impl Workspaces {
     pub(crate) fn grounds(&self, task: &Task, request: &WorkspaceRequest, directory: &Path) -> Grounds {
         let isolation = self.isolation(task);
         let (Some(git), true) = (&self.git, isolation != Isolation::None) else {
-            let tree = subagents::root(directory);
-            // A link could lead anywhere.
-            let is_folder = tree.join(".git").symlink_metadata().is_ok_and(|found| found.is_dir());
-            let git = if is_folder { GitFolder::Inside } else { GitFolder::None };
-            return Grounds { tree, git, modules: None, identity: None };
+            return in_place(directory);
         };
         let common = git.run_repo.repository.common.clone();
         let name = request.workspace_name();
@@ -55,4 +50,13 @@ impl Workspaces {
             identity: Some((user.to_owned(), email.to_owned())),
         }
     }
+}
+
+/// The checkout that a directory is in, else the directory alone.
+fn in_place(directory: &Path) -> Grounds {
+    // A link could lead anywhere.
+    let has_git = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok_and(|found| found.is_dir());
+    let root = directory.ancestors().find(has_git);
+    let git = if root.is_some() { GitFolder::Inside } else { GitFolder::None };
+    Grounds { tree: root.unwrap_or(directory).to_owned(), git, modules: None, identity: None }
 }

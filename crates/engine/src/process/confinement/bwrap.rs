@@ -15,7 +15,7 @@ use super::super::Launch;
 use super::{Place, inner, seccomp};
 
 /// The filter is the first word, what is started the others.
-const STARTED: &str = r#"exec 9<"$0" || exit 126; trap "" TERM; "$@"; exit $?"#;
+pub(super) const STARTED: &str = r#"exec 9<"$0" || exit 126; trap "" TERM; "$@"; exit $?"#;
 
 /// Where the program of ours is, inside.
 const INNER: &str = "/run/conductor/inner";
@@ -42,7 +42,7 @@ pub(super) const ALWAYS: [&str; 14] = [
 ];
 
 /// The user's own terminal is not for agents to write to.
-const TERMINAL: [&str; 3] = ["--dev-bind", "/dev/null", "/dev/tty"];
+pub(super) const TERMINAL: [&str; 3] = ["--dev-bind", "/dev/null", "/dev/tty"];
 
 pub(super) fn launch(
     bwrap: &Path,

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead as _, BufReader};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
@@ -128,7 +128,7 @@ async fn each(listener: TcpListener, proxy: PathBuf, service: Option<String>) ->
     }
 }
 
-async fn one(mut client: TcpStream, proxy: &PathBuf, service: Option<&str>) -> io::Result<()> {
+async fn one(mut client: TcpStream, proxy: &Path, service: Option<&str>) -> io::Result<()> {
     const CONSENT: &[u8] = b"HTTP/1.1 200 ";
     let _ = client.set_nodelay(true);
     let mut server = UnixStream::connect(proxy).await?;

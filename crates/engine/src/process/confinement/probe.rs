@@ -1,12 +1,15 @@
 //! Which way to confine works on this machine: found out by doing it, once for each process. A version or a setting says
 //! little: containers, hardened kernels and profiles refuse in many ways.
 
-use std::path::PathBuf;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use super::{Tier, bwrap, inner_program};
+use tempfile::NamedTempFile;
+
+use super::{Tier, bwrap, inner_program, seccomp};
 use crate::process::finding::installed;
 use crate::process::run_own_within;
 
@@ -64,9 +67,16 @@ fn remedy(why: &str) -> &'static str {
 }
 
 /// With all that a real start has, and nothing to do.
-fn tried(bwrap: &PathBuf) -> Result<(), String> {
-    let mut command = Command::new(bwrap);
-    command.args(bwrap::ALWAYS).arg("--unshare-net");
+fn tried(bwrap: &Path) -> Result<(), String> {
+    let mut filter = NamedTempFile::new().map_err(|error| error.to_string())?;
+    let calls = seccomp::filter().unwrap_or_default();
+    filter.write_all(&calls).map_err(|error| error.to_string())?;
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(bwrap::STARTED).arg(filter.path()).arg(bwrap);
+    command.args(bwrap::ALWAYS).args(bwrap::TERMINAL).arg("--unshare-net");
+    if !calls.is_empty() {
+        command.args(["--seccomp", "9"]);
+    }
     for folder in ["/usr", "/bin", "/lib", "/lib64", "/nix", "/gnu"] {
         command.args(["--ro-bind-try", folder, folder]);
     }

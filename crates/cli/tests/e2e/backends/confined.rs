@@ -1,0 +1,39 @@
+//! The real agent CLIs do their work inside, with a full network and with one that reaches their model alone.
+
+use conductor_testkit::Script;
+use conductor_testkit::agents::Agent;
+
+use super::{Bench, SLOW, for_each_agent, prompt};
+use crate::confinement::can_confine;
+
+fn works_inside(agent: Agent) {
+    let tasks = prompt("free", "") + &prompt("limited", "network: { allow: ['127.0.0.1:PORT'] }");
+    let Some(mut bench) = Bench::new(agent, "", &tasks) else { return };
+    let url = bench.stand_in.base_url("none");
+    let port = url.split(':').nth(2).unwrap().split('/').next().unwrap();
+    let file = bench.world.read("tasks.yaml").replace("PORT", port);
+    bench.world.write("tasks.yaml", &file);
+    bench.world.unset("CONDUCTOR_SANDBOX");
+    if !can_confine(&bench.world) {
+        return;
+    }
+    let keys = bench.world.root().join("user/.ssh");
+    std::fs::create_dir_all(&keys).unwrap();
+    for task in ["free", "limited"] {
+        let script = Script::new()
+            .write_file(format!("{task}.txt"), "done\n")
+            .run(format!("ls -a ~ > {task}-home.txt; cat /proc/net/dev > {task}-net.txt"))
+            .finish("Done.");
+        bench.script(task, script);
+    }
+    bench.run(&[]).ended_within(SLOW).expect(0);
+    for task in ["free", "limited"] {
+        assert_eq!(bench.landed(&format!("{task}.txt")), "done");
+        let home = bench.landed(&format!("{task}-home.txt"));
+        assert!(!home.contains(".ssh") && home.contains(".gitconfig"), "{home}");
+    }
+    // Beside two lines of a head there is loopback alone.
+    assert_eq!(bench.landed("limited-net.txt").lines().count(), 3);
+}
+
+for_each_agent!(works_inside);
