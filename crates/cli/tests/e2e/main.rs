@@ -98,6 +98,7 @@ mod store;
 mod store_away;
 mod stories;
 mod stranger;
+mod sync;
 mod teardown;
 mod template;
 mod terminal;

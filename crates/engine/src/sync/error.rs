@@ -113,13 +113,13 @@ impl SyncError {
             SyncError::Undone { .. } => "unset the variable with that value for this command".to_owned(),
             SyncError::Refused(Refused::NotOurs(not_ours)) => format!(
                 "on {}: conductor sync release {}; if that machine is gone, here: conductor sync claim {} --force",
-                not_ours.holder.name, not_ours.run, not_ours.run
+                not_ours.holder, not_ours.run, not_ours.run
             ),
             SyncError::Refused(Refused::Behind { run, .. }) => format!("first: conductor sync pull {run}"),
             SyncError::Refused(Refused::Parted(parted)) => format!(
-                "keep one of the two: to take the remote's, conductor runs prune --yes the run here and pull it again; to \
-                 keep this one, conductor sync forget {} and push to another remote",
-                parted.run
+                "both stay as they are; go on with one of them: with the remote's on {}, or with this one, which is this \
+                 machine's alone after: conductor sync forget {}",
+                parted.from, parted.run
             ),
             SyncError::Moved(_) => "try again".to_owned(),
             SyncError::NotThere(run) => format!(

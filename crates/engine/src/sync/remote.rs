@@ -222,6 +222,9 @@ impl Remote {
         if manifest.run != *run {
             return Err(damaged(format!("it is run {}", manifest.run)));
         }
+        if manifest.recipients.iter().any(|one| super::keys::recipient(one).is_err()) {
+            return Err(damaged("it is encrypted for what is no public key".to_owned()));
+        }
         Ok(Seen { name: name.to_owned(), commit: commit.to_owned(), manifest, files })
     }
 

@@ -18,6 +18,9 @@ use crate::host::access;
 use crate::records::{output, sessions};
 use crate::stores::{Epoch, NewRun, RunLog, Store, StoreError};
 
+/// In a note, in place of a commit: not all of it is stored yet.
+pub(super) const COMING: &str = "";
+
 /// All of a run at the remote, read and found good. Nothing of it is stored yet.
 pub(super) struct Arrived {
     pub(super) contents: Contents,
@@ -59,6 +62,9 @@ impl Remote {
         let id = &seen.manifest.run;
         let claim = self.home.claim(id)?;
         let records = &arrived.records;
+        let pulled = super::notes::run(&self.home, id)?.is_none_or(|note| note.pulled);
+        // Known to be from elsewhere before any of it is here, whenever this process is ended.
+        self.note(id, COMING, 0, pulled)?;
         match store.load(id, 0).await {
             Err(StoreError::NoSuchRun(_)) => {
                 let directory = directory(&arrived.contents.origin, here);
@@ -76,7 +82,6 @@ impl Remote {
             }
         }
         self.files(id, claim.directory(), arrived)?;
-        let pulled = super::notes::run(&self.home, id)?.is_none_or(|note| note.pulled);
         self.note(id, &seen.commit, records.len() as u64, pulled)
     }
 
