@@ -146,6 +146,41 @@ fn a_run_killed_on_one_machine_is_finished_on_the_other() {
 }
 
 #[test]
+fn an_active_run_can_be_looked_at_elsewhere_and_stays_its_machines() {
+    let machines = Machines::with(TASKS);
+    let Machines { a, b } = &machines;
+    machines.share(&machines.remote());
+    let live = a.spawn(&mut command(a, &["run", "../tasks.yaml"]));
+    live.wait_for_stderr("start   two");
+    let run = a.run_id();
+    conductor(a, &["sync", "push", "--yes"]).expect(0).says("pushed 1 run");
+    conductor(a, &["sync", "release", &run]).expect(8);
+    conductor(b, &["sync", "pull", "--yes"]).expect(0).says("pulled 1 run");
+    conductor(b, &["run", "--resume", &run]).expect(1).says("is claimed by").says("--force");
+    a.write("go", "");
+    live.ended().expect(0);
+    conductor(a, &["sync", "push"]).expect(0).says("pushed 1 run");
+    conductor(b, &["sync", "pull"]).expect(0).says("pulled 1 run");
+    assert_eq!(events(b, &run), events(a, &run));
+    conductor(b, &["sync", "status"]).expect(0).says("the same  -");
+    conductor(b, &["run", "--resume", &run]).expect(4);
+}
+
+#[test]
+fn a_task_whose_secret_stayed_behind_is_not_done_elsewhere() {
+    let token = crate::canaries::canary(0);
+    let machines = Machines::with(&TASKS.replace("go;", "go; API_KEY=TOKEN;").replace("TOKEN", &token));
+    let Machines { a, b } = &machines;
+    machines.share(&machines.remote());
+    let run = killed(a);
+    conductor(a, &["sync", "push", "--yes"]).expect(0).says("secrets removed");
+    conductor(b, &["sync", "pull", "--yes"]).expect(0);
+    let refused = conductor(b, &["run", "--resume", &run]).expect(1);
+    refused.says("task 'two' has a secret in its text or env").says("env_pass");
+    a.write("go", "");
+}
+
+#[test]
 fn what_is_sent_is_shown_first_and_what_is_there_is_not_sent_again() {
     let machines = Machines::with(QUICK);
     let (a, remote) = (&machines.a, machines.remote());
@@ -320,6 +355,8 @@ fn nothing_secret_arrives() {
         assert!(!says(&bytes, VALUE) && !says(&bytes, &token), "{}", path.display());
     }
     conductor(b, &["logs", "a"]).expect(0).says("****");
+    let there = contents(&remote);
+    assert!(!says(&there, VALUE) && !says(&there, &token), "encrypted");
     // What was blotted out differs, and is the same all the same.
     conductor(b, &["sync", "push", "--yes"]).expect(0).says("everything is at the remote already");
     conductor(a, &["sync", "forget", &a.run_id()]).expect(0);

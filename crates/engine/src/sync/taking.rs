@@ -11,6 +11,7 @@ use conductor_core::values::ids::RunId;
 
 use super::error::{SyncError, at};
 use super::gathering::{SESSIONS, SUMMARY, SessionLines, TRANSCRIPTS, run_of};
+use super::notes::{self, RunNote};
 use super::origin::Repositories;
 use super::remote::{Remote, Seen};
 use super::transcripts;
@@ -62,9 +63,10 @@ impl Remote {
         let id = &seen.manifest.run;
         let claim = self.home.claim(id)?;
         let records = &arrived.records;
-        let pulled = super::notes::run(&self.home, id)?.is_none_or(|note| note.pulled);
+        let mut before = notes::run(&self.home, id)?.unwrap_or_else(|| RunNote::first(true));
+        before.blotted = arrived.contents.blotted.clone();
         // Known to be from elsewhere before any of it is here, whenever this process is ended.
-        self.note(id, COMING, 0, pulled)?;
+        self.note(id, COMING, 0, &before)?;
         match store.load(id, 0).await {
             Err(StoreError::NoSuchRun(_)) => {
                 let directory = directory(&arrived.contents.origin, here);
@@ -82,7 +84,7 @@ impl Remote {
             }
         }
         self.files(id, claim.directory(), arrived)?;
-        self.note(id, &seen.commit, records.len() as u64, pulled)
+        self.note(id, &seen.commit, records.len() as u64, &before)
     }
 
     fn files(&self, id: &RunId, folder: &Path, arrived: &Arrived) -> Result<(), SyncError> {
