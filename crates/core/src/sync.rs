@@ -8,7 +8,7 @@ mod lines;
 mod manifest;
 mod moves;
 
-pub use address::{canonical, is_same_place, shown};
+pub use address::{canonical, is_same_place, password_in, shown};
 pub use claim::{Claim, Machine, NotOurs};
 pub use items::joined;
 pub use lines::{BadLog, Relation, line, lines, read, relation};

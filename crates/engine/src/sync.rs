@@ -16,6 +16,7 @@ mod pulling;
 mod pushing;
 mod remote;
 mod sealing;
+mod standing;
 mod taking;
 mod transcripts;
 
@@ -27,4 +28,5 @@ pub use keys::{Key, make as make_key};
 pub use notes::forget;
 pub use pulling::{Pulled, ToPull};
 pub use pushing::{Pushed, ToPush};
-pub use remote::{Remote, Settings, Standing};
+pub use remote::{Remote, Settings};
+pub use standing::Standing;

@@ -157,7 +157,8 @@ const ELSEWHERE: &str = "agents test, browser probe, cancel, cap, checkpoint cre
     expertise resume, expertise import, group detect, group list, group execute, group status, group wait, group report, import beads, import github, \
     import linear, import task-master, import vibe-kanban, import plugin, init, open, orchestrate, parallel, pause, plan, \
     plugin add, plugin remove, plugin new, plugin test, plugin verify, project add, project show, project remove, resume, \
-    review approve, review send-back, review edit, review drop, run, runs prune, serve, setup, store copy, task approve, task deny, \
+    review approve, review send-back, review edit, review drop, run, runs prune, serve, setup, store copy, sync push, sync pull, sync status, sync claim, sync release, sync forget, \
+    sync key, task approve, task deny, \
     task send, task retry, task skip, task cancel, task priority, template new, token add, token revoke, user add, user grant, \
     user disable, user enable, user passwd, webhook add, webhook list, webhook remove, webhook deliveries, worktree path, \
     worktree clean, worktree merge, worktree resolve";

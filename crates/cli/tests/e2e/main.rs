@@ -102,6 +102,7 @@ mod store;
 mod store_away;
 mod stories;
 mod stranger;
+mod sync;
 mod teardown;
 mod template;
 mod terminal;

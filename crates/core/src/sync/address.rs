@@ -54,6 +54,16 @@ pub fn shown(address: &str) -> String {
     path.map_or_else(|| format!("{scheme}://{host}"), |path| format!("{scheme}://{host}/{path}"))
 }
 
+/// What an address has of a secret: a password, or a token in place of a name.
+pub fn password_in(address: &str) -> Option<&str> {
+    let (scheme, rest) = address.split_once("://")?;
+    let (user, _) = rest.split('/').next()?.rsplit_once('@')?;
+    match user.split_once(':') {
+        Some((_, password)) => Some(password),
+        None => (!scheme.eq_ignore_ascii_case("ssh")).then_some(user),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,5 +111,8 @@ mod tests {
         assert_eq!(shown("ssh://git@h/r"), "ssh://git@h/r");
         assert_eq!(shown("git@h:r"), "git@h:r");
         assert_eq!(shown("/srv/a"), "/srv/a");
+        assert_eq!(password_in("https://user:secret@h/r"), Some("secret"));
+        assert_eq!(password_in("https://token@h/r"), Some("token"));
+        assert_eq!((password_in("ssh://git@h/r"), password_in("git@h:r")), (None, None));
     }
 }

@@ -17,7 +17,10 @@ pub struct Machine {
 
 impl std::fmt::Display for Machine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} ({:.8})", self.name, self.id)
+        // It may come from anywhere, and is shown on terminals.
+        let shown =
+            |text: &str, most| text.chars().filter(|c| !c.is_control()).take(most).collect::<String>();
+        write!(f, "{} ({})", shown(&self.name, 64), shown(&self.id, 8))
     }
 }
 

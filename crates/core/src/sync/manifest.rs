@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::claim::{Claim, Machine};
-use crate::values::ids::RunId;
+use crate::values::ids::{RunId, TaskId};
 use crate::values::units::Timestamp;
 
 /// The form of a run at a remote.
@@ -42,6 +42,9 @@ pub struct Contents {
     /// By name, what each part is: one that was changed, or is of an earlier push, is noticed.
     pub parts: BTreeMap<String, Digest>,
     pub origin: Origin,
+    /// Tasks whose text had a secret, which was blotted out: elsewhere they cannot be done.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blotted: Vec<TaskId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -205,7 +205,8 @@ impl RefStore {
         }
         // Objects that no ref holds any more go by themselves, some time; what comes of it is of no matter.
         let mut tidy = own(&self.git);
-        tidy.args(["-c", "gc.auto=2000", "-c", "gc.autoDetach=false", "gc", "--auto", "--quiet"]);
+        tidy.args(["-c", "gc.auto=2000", "-c", "gc.autoDetach=false", "-c", "gc.pruneExpire=1.day.ago"]);
+        tidy.args(["gc", "--auto", "--quiet"]);
         let _ = run(&mut tidy, &[]);
         Ok(done)
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use conductor_core::run::Run;
 use conductor_core::run::event::Record;
 use conductor_core::sync::{self as carried, Claim, Machine, NotOurs, Origin, Refused, TakeUp, There};
-use conductor_core::values::ids::RunId;
+use conductor_core::values::ids::{RunId, TaskId};
 use conductor_core::values::units::Timestamp;
 
 use super::error::SyncError;
@@ -47,11 +47,16 @@ pub async fn take_up(
     (here, named, now): (&Path, bool, Timestamp),
 ) -> Result<Option<TakenUp>, SyncError> {
     let Some(note) = notes::run(home, &stored.id)? else { return Ok(None) };
-    let remote = Remote::of_note(home, &note, settings)?;
     let unreachable = |error| match error {
-        SyncError::Git { shown, source } => SyncError::Unreachable { run: stored.id.clone(), shown, source },
+        SyncError::Git { shown, source } => {
+            SyncError::Unreachable { run: stored.id.clone(), shown, why: source.to_string() }
+        }
+        SyncError::NoPlace(shown) => {
+            SyncError::Unreachable { run: stored.id.clone(), shown, why: "it is not there".to_owned() }
+        }
         other => other,
     };
+    let remote = Remote::of_note(home, &note, settings).map_err(unreachable)?;
     let seen = remote.see(&stored.id).map_err(unreachable)?;
     let seen = seen.ok_or_else(|| SyncError::NotThere(stored.id.clone()))?;
     let local = Here { run: &stored.id, records, is_active: false };
@@ -62,7 +67,11 @@ pub async fn take_up(
         return Err(SyncError::Unnamed { run: stored.id.clone(), from: seen.manifest.from.to_string() });
     }
     let origin = match note.pulled && !is_claimed || !stored.directory.is_dir() {
-        true => Some(remote.contents(&seen)?.origin),
+        true => {
+            let contents = remote.contents(&seen)?;
+            check_secrets(&stored.id, run, &contents.blotted)?;
+            Some(contents.origin)
+        }
         false => None,
     };
     let directory = match &origin {
@@ -89,7 +98,6 @@ fn place(
     (run, records, origin): (&Run, &[Record], &Origin),
     here: &Path,
 ) -> Result<PathBuf, SyncError> {
-    check_secrets(&stored.id, run)?;
     let mut repositories = Repositories::default();
     let Some(known) = &origin.repository else {
         // Outside of any repository, or in one that was cut short: only the very same place will do.
@@ -118,18 +126,14 @@ fn no_directory(stored: &StoredRun) -> SyncError {
     SyncError::NoDirectory { run: stored.id.clone(), directory: stored.directory.clone() }
 }
 
-/// What was blotted out on the way cannot be given to a task any more.
-fn check_secrets(id: &RunId, run: &Run) -> Result<(), SyncError> {
-    const BLOT: &str = "********";
-    for (task, progress) in run.tasks() {
-        let gone = task.env.iter().filter(|(_, value)| value.contains(BLOT)).map(|(name, _)| name.as_str());
-        let names: Vec<&str> = gone.collect();
-        if !names.is_empty() && !progress.state.status().is_end() {
-            let (task, names) = (task.id.to_string(), names.join(", "));
-            return Err(SyncError::SecretsLeft { run: id.clone(), task, names });
-        }
+/// What was blotted out of a task on the way cannot be given to it any more.
+fn check_secrets(id: &RunId, run: &Run, blotted: &[TaskId]) -> Result<(), SyncError> {
+    let is_open =
+        |task: &&TaskId| run.place(task).is_some_and(|place| !run.progress(place).state.status().is_end());
+    match blotted.iter().find(is_open) {
+        Some(task) => Err(SyncError::SecretsLeft { run: id.clone(), task: task.clone() }),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 impl Remote {
@@ -142,7 +146,7 @@ impl Remote {
     ) -> Result<(), SyncError> {
         let claim = Claim { machine: self.us.clone(), since, while_active };
         let commit = self.set_claim(seen, Some(claim))?;
-        self.note(&seen.manifest.run, &commit, seen.manifest.events, note.pulled)
+        self.note(&seen.manifest.run, &commit, seen.manifest.events, note)
     }
 
     /// Claims a run until it is released; with `force`, also from another machine.
@@ -167,6 +171,7 @@ impl Remote {
             commit: seen.commit.clone(),
             events: seen.manifest.events,
             pulled: seen.manifest.from.id != self.us.id,
+            blotted: Vec::new(),
         });
         self.claim_seen(&seen, &note, now, false)?;
         Ok(held.map_or(Forced::No, Forced::From))
@@ -185,7 +190,7 @@ impl Remote {
         }
         let commit = self.set_claim(&seen, None)?;
         if let Some(note) = notes::run(&self.home, run)?.filter(|note| note.commit == seen.commit) {
-            self.note(run, &commit, note.events, note.pulled)?;
+            self.note(run, &commit, note.events, &note)?;
         }
         Ok(true)
     }

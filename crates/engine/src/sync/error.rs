@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use conductor_core::sync::{BadLog, Refused};
-use conductor_core::values::ids::RunId;
+use conductor_core::values::ids::{RunId, TaskId};
 use thiserror::Error;
 
 use crate::expertise::ExpertiseError;
@@ -59,9 +59,9 @@ pub enum SyncError {
     #[error("the remote refused {name}: {why}")]
     Rejected { name: String, why: String },
     #[error(
-        "run {run} was pushed to {shown}, and whether another machine has claimed it since cannot be told: {source}"
+        "run {run} was pushed to {shown}, and whether another machine has claimed it since cannot be told: {why}"
     )]
-    Unreachable { run: RunId, shown: String, source: GitError },
+    Unreachable { run: RunId, shown: String, why: String },
     #[error("run {0} is active on this machine")]
     Active(RunId),
     #[error("run {0} was never pushed or pulled here")]
@@ -73,9 +73,9 @@ pub enum SyncError {
     #[error("run {run} cannot be gone on with here: it worked in {}, which is not on this machine", .directory.display())]
     NoDirectory { run: RunId, directory: PathBuf },
     #[error(
-        "run {run} cannot be gone on with here: {names} of task '{task}' is a secret in its file, and secrets are not pushed"
+        "run {run} cannot be gone on with here: task '{task}' has a secret in its text or env, and secrets are not pushed"
     )]
-    SecretsLeft { run: RunId, task: String, names: String },
+    SecretsLeft { run: RunId, task: TaskId },
     #[error(transparent)]
     Home(#[from] HomeError),
     #[error(transparent)]
@@ -113,13 +113,13 @@ impl SyncError {
             SyncError::Undone { .. } => "unset the variable with that value for this command".to_owned(),
             SyncError::Refused(Refused::NotOurs(not_ours)) => format!(
                 "on {}: conductor sync release {}; if that machine is gone, here: conductor sync claim {} --force",
-                not_ours.holder.name, not_ours.run, not_ours.run
+                not_ours.holder, not_ours.run, not_ours.run
             ),
             SyncError::Refused(Refused::Behind { run, .. }) => format!("first: conductor sync pull {run}"),
             SyncError::Refused(Refused::Parted(parted)) => format!(
-                "keep one of the two: to take the remote's, conductor runs prune --yes the run here and pull it again; to \
-                 keep this one, conductor sync forget {} and push to another remote",
-                parted.run
+                "both stay as they are; go on with one of them: with the remote's on {}, or with this one, which is this \
+                 machine's alone after: conductor sync forget {}",
+                parted.from, parted.run
             ),
             SyncError::Moved(_) => "try again".to_owned(),
             SyncError::NotThere(run) => format!(

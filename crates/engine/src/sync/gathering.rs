@@ -10,9 +10,10 @@ use conductor_core::report::SummaryFile;
 use conductor_core::run::Run;
 use conductor_core::run::event::Record;
 use conductor_core::sync::{self as carried, CONTENTS, Contents, Digest, Origin};
-use conductor_core::values::ids::RunId;
+use conductor_core::values::ids::{RunId, TaskId};
 
 use super::error::{SyncError, at};
+use super::notes;
 use super::remote::LOG;
 use super::sealing::digest;
 use super::transcripts;
@@ -99,16 +100,19 @@ impl Clearing<'_> {
         text
     }
 
-    /// Blotting out must leave a log that folds to the same tasks: an id that is a secret's value would not.
-    fn log(&mut self, records: &[Record]) -> Result<Vec<u8>, SyncError> {
+    /// The log, and tasks that lost a secret of their text. Blotting out must leave a log that folds: with an id that is a
+    /// secret's value it would not.
+    fn log(&mut self, records: &[Record], run: &Run) -> Result<(Vec<u8>, Vec<TaskId>), SyncError> {
         let text = self.lines(carried::lines(records)?);
-        if self.blotted > 0 {
-            let undone =
-                |why: String| SyncError::Undone { run: self.run.clone(), what: "its log".into(), why };
-            let whole = std::str::from_utf8(&text).map_err(|error| undone(error.to_string()))?;
-            carried::read(whole).map_err(|error| undone(error.to_string()))?;
+        if self.blotted == 0 {
+            return Ok((text, Vec::new()));
         }
-        Ok(text)
+        let undone = |why: String| SyncError::Undone { run: self.run.clone(), what: "its log".into(), why };
+        let whole = std::str::from_utf8(&text).map_err(|error| undone(error.to_string()))?;
+        let (_, left) = carried::read(whole).map_err(|error| undone(error.to_string()))?;
+        let tasks = run.plan().tasks.iter().zip(&left.plan().tasks);
+        let lost = tasks.filter(|(task, left)| task != left).map(|(task, _)| task.id.clone()).collect();
+        Ok((text, lost))
     }
 
     fn origin(&mut self, origin: &Origin) -> Result<Origin, SyncError> {
@@ -133,7 +137,12 @@ pub(super) fn gather(
 ) -> Result<Parcel, SyncError> {
     agents::keep_secrets_of(run.plan());
     let mut clearing = Clearing { run: id, redactor: redact::known(), blotted: 0 };
-    let mut parts = BTreeMap::from([(LOG.to_owned(), clearing.log(records)?)]);
+    let (log, lost) = clearing.log(records, run)?;
+    let mut parts = BTreeMap::from([(LOG.to_owned(), log)]);
+    let mut blotted = notes::run(home, id)?.map(|note| note.blotted).unwrap_or_default();
+    blotted.extend(lost);
+    blotted.sort();
+    blotted.dedup();
     let folder = output(home, id, run);
     let summary = match std::fs::read_to_string(folder.join(SUMMARY)) {
         Ok(text) => text,
@@ -158,6 +167,7 @@ pub(super) fn gather(
         events: records.len() as u64,
         parts: digests,
         origin: clearing.origin(origin)?,
+        blotted,
     };
     Ok(Parcel { contents, parts, blotted: clearing.blotted, left_out })
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use conductor_core::sync::Machine;
-use conductor_core::values::ids::RunId;
+use conductor_core::values::ids::{RunId, TaskId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +23,16 @@ pub(super) struct RunNote {
     /// It came to this machine from another one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) pulled: bool,
+    /// Tasks that lost a secret of their text on the way here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) blotted: Vec<TaskId>,
+}
+
+impl RunNote {
+    /// Of a run of which nothing was noted.
+    pub(super) fn first(pulled: bool) -> RunNote {
+        RunNote { address: String::new(), commit: String::new(), events: 0, pulled, blotted: Vec::new() }
+    }
 }
 
 /// What the user has agreed to, for one remote.

@@ -7,7 +7,9 @@ use conductor_core::sync::{self as carried, Machine, Pull};
 use conductor_core::values::ids::RunId;
 
 use super::error::SyncError;
+use super::notes;
 use super::remote::{Here, Remote, Seen};
+use super::taking::COMING;
 use crate::stores::{LogReader, Store};
 
 /// What a pull would do about a run.
@@ -32,7 +34,10 @@ impl Remote {
         let mut seen = self.seen(wanted)?;
         let known: Vec<RunId> = store.runs().await?.into_iter().map(|stored| stored.id).collect();
         let runs: Vec<RunId> = match wanted {
-            [] => seen.keys().cloned().collect(),
+            [] => {
+                let there = seen.keys().filter(|run| known.contains(run) || !self.was_removed(run));
+                there.cloned().collect()
+            }
             wanted => wanted.to_vec(),
         };
         let mut all = Vec::new();
@@ -60,6 +65,11 @@ impl Remote {
             });
         }
         Ok(all)
+    }
+
+    /// A run that was here, and is not any more: it comes back only by its name.
+    fn was_removed(&self, run: &RunId) -> bool {
+        matches!(notes::run(&self.home, run), Ok(Some(note)) if note.commit != COMING)
     }
 
     fn compared(

@@ -9,7 +9,7 @@ use conductor_core::values::units::Timestamp;
 
 use super::error::SyncError;
 use super::gathering::{self, SessionLines};
-use super::notes;
+use super::notes::{self, RunNote};
 use super::origin::{self, Repositories};
 use super::remote::{Here, Remote, Seen};
 use crate::git::ref_store::{Swap, Swapped};
@@ -160,8 +160,8 @@ impl Remote {
     }
 
     fn note_push(&self, run: &RunId, commit: &str, events: u64) -> Result<(), SyncError> {
-        let pulled = notes::run(&self.home, run)?.is_some_and(|note| note.pulled);
-        self.note(run, commit, events, pulled)
+        let before = notes::run(&self.home, run)?.unwrap_or_else(|| RunNote::first(false));
+        self.note(run, commit, events, &before)
     }
 }
 

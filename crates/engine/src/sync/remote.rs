@@ -7,6 +7,7 @@ use conductor_core::run::Run;
 use conductor_core::run::event::Record;
 use conductor_core::sync::{
     self as carried, CONTENTS, Claim, Contents, Local, MANIFEST, Machine, Manifest, Relation, There,
+    password_in,
 };
 use conductor_core::values::ids::RunId;
 
@@ -17,7 +18,7 @@ use super::notes::{self, Agreed, RunNote};
 use super::sealing::{self, Unsealed, digest, name_of};
 use crate::git::ref_store::{RefStore, Swap, Swapped};
 use crate::host::home::Home;
-use crate::stores::LogReader;
+use crate::host::redact;
 
 /// The refs at the remote.
 pub(super) const RUNS: &str = "refs/conductor-sync/runs/";
@@ -64,27 +65,13 @@ pub(super) struct Here<'a> {
     pub(super) is_active: bool,
 }
 
-/// How a run stands, for people who look.
-#[derive(Debug, Clone)]
-pub struct Standing {
-    pub run: RunId,
-    /// The number of the last event here and there.
-    pub here: Option<u64>,
-    pub there: Option<u64>,
-    /// How the two logs stand to each other, where both are there; or why that cannot be told.
-    pub relation: Option<Result<Relation, String>>,
-    pub is_active: bool,
-    pub claim: Option<Claim>,
-    pub is_claimed_here: bool,
-    pub from: Option<Machine>,
-    /// None where it is in plain text.
-    pub recipients: Vec<String>,
-    pub transcripts: bool,
-}
-
 impl Remote {
     /// Nothing is asked of it yet, and nothing made there.
     pub fn open(home: &Home, address: Address, settings: Settings) -> Result<Remote, SyncError> {
+        // Git says addresses as they are when something goes wrong.
+        redact::learn(
+            password_in(&address.git).into_iter().map(|secret| secret.as_bytes().to_vec()).collect(),
+        );
         let folder = notes::of_remote(home, &address.git);
         let shown = address.shown().to_owned();
         let store =
@@ -222,6 +209,9 @@ impl Remote {
         if manifest.run != *run {
             return Err(damaged(format!("it is run {}", manifest.run)));
         }
+        if manifest.recipients.iter().any(|one| super::keys::recipient(one).is_err()) {
+            return Err(damaged("it is encrypted for what is no public key".to_owned()));
+        }
         Ok(Seen { name: name.to_owned(), commit: commit.to_owned(), manifest, files })
     }
 
@@ -317,9 +307,16 @@ impl Remote {
         Local { run: here.run, us: &self.us, events, is_active: here.is_active }
     }
 
-    pub(super) fn note(&self, run: &RunId, commit: &str, events: u64, pulled: bool) -> Result<(), SyncError> {
+    /// What the remote has of a run now. The rest stays as it was noted before.
+    pub(super) fn note(
+        &self,
+        run: &RunId,
+        commit: &str,
+        events: u64,
+        before: &RunNote,
+    ) -> Result<(), SyncError> {
         let (address, commit) = (self.address.git.clone(), commit.to_owned());
-        notes::note_run(&self.home, run, &RunNote { address, commit, events, pulled })
+        notes::note_run(&self.home, run, &RunNote { address, commit, events, ..before.clone() })
     }
 
     /// Replaces the claim of a run, and nothing else of it.
@@ -385,57 +382,6 @@ impl Remote {
             true => Ok(()),
             false => RefStore::make_remote(git).map_err(|source| self.told(source)),
         }
-    }
-
-    /// How each of these runs, and each at the remote, stands.
-    pub async fn standings(&self, store: &dyn LogReader, runs: &[RunId]) -> Result<Vec<Standing>, SyncError> {
-        let mut there = self.seen(&[])?;
-        let known: Vec<RunId> = store.runs().await?.into_iter().map(|stored| stored.id).collect();
-        let mut all = Vec::new();
-        let elsewhere: Vec<RunId> = there.keys().filter(|run| !runs.contains(run)).cloned().collect();
-        for run in runs.iter().chain(&elsewhere) {
-            let seen = there.remove(run);
-            let records = if known.contains(run) { Some(store.load(run, 0).await?) } else { None };
-            all.push(self.standing(run, records.as_deref(), seen));
-        }
-        Ok(all)
-    }
-
-    fn standing(
-        &self,
-        run: &RunId,
-        records: Option<&[Record]>,
-        seen: Option<Result<Seen, SyncError>>,
-    ) -> Standing {
-        let is_active = self.home.is_live(run);
-        let mut standing = Standing {
-            run: run.clone(),
-            here: records.map(|records| records.len() as u64),
-            there: None,
-            relation: None,
-            is_active,
-            claim: None,
-            is_claimed_here: false,
-            from: None,
-            recipients: Vec::new(),
-            transcripts: false,
-        };
-        match seen {
-            None => {}
-            Some(Err(error)) => standing.relation = Some(Err(error.to_string())),
-            Some(Ok(seen)) => {
-                standing.relation = records.map(|records| {
-                    let here = Here { run, records, is_active };
-                    self.relation(&seen, &here).map_err(|error| error.to_string())
-                });
-                let Manifest { events, from, recipients, transcripts, claim, .. } = seen.manifest;
-                standing.there = Some(events);
-                standing.is_claimed_here = claim.as_ref().is_some_and(|claim| claim.is_of(&self.us));
-                (standing.claim, standing.from) = (claim, Some(from));
-                (standing.recipients, standing.transcripts) = (recipients, transcripts);
-            }
-        }
-        standing
     }
 }
 

@@ -54,7 +54,9 @@ pub(super) fn unseal(bytes: &[u8], key: &Key) -> Result<Vec<u8>, Unsealed> {
     })?;
     let mut out = Vec::new();
     let mut unpacked = GzDecoder::new(plain).take(LARGEST);
-    unpacked.read_to_end(&mut out).map_err(|error| damaged(error.to_string()))?;
+    let cut =
+        |error: io::Error| damaged(format!("it does not open ({error}): it was tampered with or cut short"));
+    unpacked.read_to_end(&mut out).map_err(cut)?;
     match out.len() as u64 == LARGEST {
         true => Err(damaged("it is larger than any part of a run".to_owned())),
         false => Ok(out),

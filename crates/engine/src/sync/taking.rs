@@ -11,12 +11,16 @@ use conductor_core::values::ids::RunId;
 
 use super::error::{SyncError, at};
 use super::gathering::{SESSIONS, SUMMARY, SessionLines, TRANSCRIPTS, run_of};
+use super::notes::{self, RunNote};
 use super::origin::Repositories;
 use super::remote::{Remote, Seen};
 use super::transcripts;
 use crate::host::access;
 use crate::records::{output, sessions};
 use crate::stores::{Epoch, NewRun, RunLog, Store, StoreError};
+
+/// In a note, in place of a commit: not all of it is stored yet.
+pub(super) const COMING: &str = "";
 
 /// All of a run at the remote, read and found good. Nothing of it is stored yet.
 pub(super) struct Arrived {
@@ -59,6 +63,10 @@ impl Remote {
         let id = &seen.manifest.run;
         let claim = self.home.claim(id)?;
         let records = &arrived.records;
+        let mut before = notes::run(&self.home, id)?.unwrap_or_else(|| RunNote::first(true));
+        before.blotted = arrived.contents.blotted.clone();
+        // Known to be from elsewhere before any of it is here, whenever this process is ended.
+        self.note(id, COMING, 0, &before)?;
         match store.load(id, 0).await {
             Err(StoreError::NoSuchRun(_)) => {
                 let directory = directory(&arrived.contents.origin, here);
@@ -76,8 +84,7 @@ impl Remote {
             }
         }
         self.files(id, claim.directory(), arrived)?;
-        let pulled = super::notes::run(&self.home, id)?.is_none_or(|note| note.pulled);
-        self.note(id, &seen.commit, records.len() as u64, pulled)
+        self.note(id, &seen.commit, records.len() as u64, &before)
     }
 
     fn files(&self, id: &RunId, folder: &Path, arrived: &Arrived) -> Result<(), SyncError> {

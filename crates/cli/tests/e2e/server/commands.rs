@@ -6,7 +6,7 @@ use super::client::Served;
 use crate::harness::{CONDUCTOR, World};
 
 /// Commands that mean something only in a terminal.
-const ELSEWHERE: [(&str, &str); 42] = [
+const ELSEWHERE: [(&str, &str); 49] = [
     ("import github", "writes files into the folder one is in"),
     ("import markdown", "writes files into the folder one is in"),
     ("import linear", "writes files into the folder one is in"),
@@ -23,6 +23,13 @@ const ELSEWHERE: [(&str, &str); 42] = [
     ("trust", "the user's own word, given at a terminal"),
     ("store copy", "moves the stores of the user's own machine"),
     ("setup", "writes the user's own configuration"),
+    ("sync push", "sends the user's runs away, with the user's own keys"),
+    ("sync pull", "takes what others wrote into the user's home, with the user's own keys"),
+    ("sync status", "asks a remote with the user's own keys"),
+    ("sync claim", "of the user's own machines"),
+    ("sync release", "of the user's own machines"),
+    ("sync forget", "of the user's own machines"),
+    ("sync key", "of the user's own machines"),
     ("completions", "for shells"),
     ("man", "for terminals"),
     ("help", "the reference page"),

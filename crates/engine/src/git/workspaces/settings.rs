@@ -50,7 +50,7 @@ impl RunRepo {
         }
         if late {
             self.notice(
-                "how git was configured when this run started was not kept by the version that started it; what is \
+                "how git was configured when this run started is not known on this machine; what is \
                  configured now counts from now on"
                     .to_owned(),
             );
