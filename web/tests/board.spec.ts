@@ -158,6 +158,21 @@ test("chosen tasks are run, and land", async ({ page }) => {
   expect(world.git("ls-tree", "--name-only", "main")).not.toContain("docs.txt");
 });
 
+test("what waits for a task at work is not ready, and is when that has landed", async ({ page }) => {
+  world.write(
+    "tasks.yaml",
+    "tasks:\n  - { id: slow, prompt: Write it, agent: sleeper }\n" +
+      "  - { id: after, prompt: Write it, agent: sleeper, dependencies: [slow] }\n",
+  );
+  world.start("run", "tasks.yaml", "-p", "1");
+  await openBoard(page);
+  await expect(column(page, "Running").getByRole("listitem")).toHaveText(/slow/, { timeout: 20_000 });
+  await expect(column(page, "Backlog").getByRole("listitem")).toHaveText(/after.*waits for slow/);
+  world.sign("go-slow");
+  await expect(column(page, "Running").getByRole("listitem")).toHaveText(/after/, { timeout: 20_000 });
+  await expect(column(page, "Backlog").getByRole("listitem")).toHaveCount(0);
+});
+
 test("the filter and the epic are in the address", async ({ page }) => {
   await openBoard(page, "?filter=do");
   await expect(page.locator(".board-card")).toHaveCount(1);

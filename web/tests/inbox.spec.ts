@@ -186,7 +186,7 @@ test("a run that was left is resumed, and says what else goes on with a retry", 
   await world.open(page);
   await card(page, "failed bad").getByRole("button", { name: "Retry" }).click();
   await expect(page.getByRole("dialog")).toContainText("1 other task that has not ended goes on as well");
-  await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Go back" }).click();
   expect((await told(run, "bad")).state).toBe("failed");
   expect(await isLive(run)()).toBe(false);
   await page.getByRole("button", { name: /^Resume/ }).click();
@@ -238,4 +238,24 @@ tasks:
   await page.getByRole("dialog").getByRole("textbox").fill("$100");
   await page.keyboard.press("Enter");
   await reaches(run, "last", "landed");
+});
+
+test("what no agent has told is unknown, and a run that was left is not a cancelled one", async ({ page }) => {
+  const run = await world.begin(
+    "config: { permissions: { ask: ['Bash(terraform*)'] } }\ntasks:\n" +
+      "  - { id: asks, prompt: Deploy it, agent: hears }\n" +
+      "  - { id: looked-at, prompt: Write it, agent: writer, land: approve }\n" +
+      "  - { id: wrong, run: 'exit 3' }\n",
+    "-p",
+    "3",
+  );
+  await expect.poll(() => asksAll(3), { timeout: 30_000 }).toBe(true);
+  await world.open(page);
+  await expect(card(page, "permission asks")).toContainText("unknown · open the task");
+  await expect(card(page, "failed wrong")).toContainText("none · open the task");
+  await expect(page.getByRole("complementary").getByRole("link", { name: "webshop · tasks.yaml" })).toBeVisible();
+  await world.api("POST", `/api/runs/${run}/stop`, {});
+  await expect.poll(isLive(run), { timeout: 20_000 }).toBe(false);
+  const left = page.getByRole("complementary").getByRole("link", { name: /webshop · tasks.yaml/ });
+  await expect(left).toContainText("stopped");
 });

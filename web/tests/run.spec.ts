@@ -83,6 +83,8 @@ test("the whole run is cancelled after it was confirmed, and stopped so that it 
   await expect.poll(async () => (await status(run)).live, { timeout: 20_000 }).toBe(true);
   await page.getByRole("button", { name: "Cancel…" }).click();
   await expect(page.getByRole("dialog")).toContainText("Nothing has landed");
+  // "Cancel" beside it would be the other thing.
+  await expect(page.getByRole("dialog").getByRole("button")).toHaveText(["Cancel the run", "Go back"]);
   await page.getByRole("button", { name: "Cancel the run" }).click();
   await reaches(run, "two", "cancelled");
   await reaches(run, "after", "cancelled");

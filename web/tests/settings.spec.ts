@@ -97,6 +97,17 @@ test("a user who may only look is told why the rest is not possible, and the rec
   await expect(page.getByRole("row", { name: /PATCH \/api\/users\/vera/ })).toHaveCount(2);
 });
 
+test("an admin of one project is told that users are for admins of all", async ({ browser }) => {
+  const adam = { name: "adam", password: "a long password", role: "admin", project: "webshop" };
+  await world.api("POST", "/api/users", adam);
+  const page = await openAs(browser, "adam", adam.password, "/settings/users");
+  const why = "This needs the role admin in all projects.";
+  await expect(page.getByText(why)).toBeVisible();
+  await expect(page.getByRole("button", { name: "Add a user" })).toHaveAttribute("title", why);
+  await page.goto(`${world.url}/projects/webshop`);
+  await expect(page.getByRole("button", { name: "Run what is not done" })).not.toHaveAttribute("aria-disabled", "true");
+});
+
 test("a hook that is made starts a run with its cap", async ({ page }) => {
   await world.open(page, "/settings/hooks");
   await page.getByRole("button", { name: "Make a hook" }).click();

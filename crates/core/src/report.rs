@@ -32,7 +32,7 @@ use crate::values::ids::{RunId, TaskId};
 use crate::values::units::Millis;
 
 pub use accuracy::{Accuracy, Held};
-pub use batches::{BatchFigures, ExecutionResult};
+pub use batches::{BatchFigures, ExecutionResult, before_its_batch};
 pub use files::{SUMMARY_SCHEMA, SummaryFile, TaskResult, findings_of};
 pub use html::html;
 pub use markdown::markdown;

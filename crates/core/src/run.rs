@@ -303,7 +303,8 @@ impl Run {
             Event::BatchStarted { number, tasks } => {
                 self.batches.retain(|known| known.number != *number);
                 let tasks = tasks.iter().filter_map(|task| self.places.get(task).copied()).collect();
-                self.batches.push(Batch { number: *number, started: record.at, tasks, result: None });
+                let (started, began) = (record.at, self.active());
+                self.batches.push(Batch { number: *number, started, began, tasks, result: None });
             }
             Event::BatchCompleted { number, result } => {
                 if let Some(known) = self.batches.iter_mut().find(|known| known.number == *number) {

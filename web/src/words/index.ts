@@ -80,6 +80,7 @@ export const words = {
   refused: {
     title: "Not done",
     role: (needed: string, has: string) => `This needs the role ${needed}; you have ${has} here.`,
+    everywhere: (needed: string) => `This needs the role ${needed} in all projects.`,
   },
 
   login: {
@@ -231,7 +232,8 @@ export const words = {
 
   palette: { project: "Project", run: "Run", task: "Task", goTo: "go to", do: "do" },
 
-  dialog: { ok: "OK", cancel: "Cancel", close: "Close" },
+  // "Cancel" is what one does to a run or a task.
+  dialog: { ok: "OK", cancel: "Go back", close: "Close" },
 
   table: { nothing: "Nothing fits the filter." },
 };

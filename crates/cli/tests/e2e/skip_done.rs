@@ -94,6 +94,35 @@ fn an_edited_task_runs_again_and_one_that_only_changed_its_place_does_not() {
         .says("1 task is done already (one)");
 }
 
+/// It was paid for, and two reviews of the same work would be one too many.
+#[test]
+fn work_that_waits_for_a_review_is_not_done_a_second_time() {
+    let world = repository(
+        "
+tasks:
+  - { id: looked-at, run: 'echo 1 > looked-at.txt', land: approve }
+  - { id: after, run: 'cat looked-at.txt > after.txt', dependencies: [looked-at] }
+  - { id: beside, run: 'echo 1 > beside.txt' }
+",
+    );
+    let run = carried_out(&world, &["--only", "looked-at"], 5);
+    let waits = format!("1 task waits for your review (looked-at, in run {run})");
+    let to_review = format!("conductor review {run}");
+    let skip = |only: &'static str| [&SKIP[..], &["--only", only]].concat();
+    conductor(&world, &skip("looked-at")).expect(4).says(&waits).says(&to_review);
+    let refused = format!("task 'after' needs 'looked-at', whose work waits for your review in run {run}");
+    conductor(&world, &SKIP).expect(3).says(&refused).says(&to_review);
+    assert_eq!(world.runs().len(), 1, "nothing was made");
+    conductor(&world, &skip("looked-at,beside")).expect(0).says(&waits).says("1 of 1 completed");
+    // Approved and not landed yet: it is there all the same.
+    conductor(&world, &["review", "approve", "looked-at", "--run", &run]).expect(0);
+    conductor(&world, &skip("looked-at")).expect(4).says(&waits);
+    // Another text is another task.
+    edit(&world, "echo 1 > looked-at.txt", "echo 2 > looked-at.txt");
+    let shown = conductor(&world, &[&skip("looked-at")[..], &["--dry-run"]].concat()).expect(0);
+    assert!(shown.stdout.contains("would run 1 task"), "{}", shown.stdout);
+}
+
 /// A world in which all but the last task has landed on the branch of a run, which is not merged; that run.
 fn half_landed() -> (World, String) {
     let world = repository(TASKS);

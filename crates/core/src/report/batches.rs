@@ -72,6 +72,24 @@ impl<'a> ExecutionResult<'a> {
     }
 }
 
+/// What of the batches before a task's own is not over, where the run goes by batches: the task waits for that.
+pub fn before_its_batch<'a>(run: &'a Run, task: &TaskId) -> Vec<&'a TaskId> {
+    let graph = match run.options().strategy {
+        Strategy::Batch => Graph::new(run.plan(), Strategy::Queue),
+        _ => return Vec::new(),
+    };
+    let batches = graph.map(|graph| graph.batches()).unwrap_or_default();
+    let place = |node: &u32| run.task(*node as usize);
+    let earlier = batches.iter().take_while(|batch| !batch.iter().any(|node| place(node).0.id == *task));
+    let open = earlier.flatten().map(place).filter(|(task, progress)| {
+        // What only lands with its epic keeps no later batch waiting.
+        let only_lands =
+            progress.state.landing().is_some() && !matches!(progress.state, TaskState::InReview { .. });
+        !task.is_entrant() && !progress.state.status().is_end() && !only_lands
+    });
+    open.map(|(task, _)| &task.id).collect()
+}
+
 /// One batch, as its tasks stand now: what lands later, with its epic, is counted where it landed.
 #[derive(Debug, Serialize)]
 pub struct BatchFigures<'a> {

@@ -245,8 +245,16 @@ impl<'a> Looking<'a> {
                 format!("a provider does not let its agent in; {open_tasks} open"),
                 stays,
             )),
-            // The questions themselves are told.
-            Stage::Stopped(DrainReason::Person) => None,
+            // The questions themselves are told. When none is left, the run still waits to be resumed.
+            Stage::Stopped(DrainReason::Person) => {
+                let waits = |progress: &Progress| {
+                    matches!(progress.state, TaskState::Asking { .. } | TaskState::InReview { .. })
+                };
+                let is_answered = !run.asked().any(|(_, _, progress)| waits(progress));
+                let words =
+                    format!("what it waited for is decided, and it was not resumed; {open_tasks} open");
+                is_answered.then(|| left(NeedKind::Left, words, stays))
+            }
             Stage::Stopped(_) => {
                 Some(left(NeedKind::Left, format!("the run was stopped with {open_tasks} open"), stays))
             }

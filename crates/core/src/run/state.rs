@@ -218,6 +218,11 @@ impl TaskState {
         }
     }
 
+    /// Whether its work is done and checked, and waits for a person or for the run to go on after the person's word.
+    pub fn is_for_review(&self) -> bool {
+        matches!(self, TaskState::InReview { .. }) || self.landing().is_some_and(|landing| landing.approved)
+    }
+
     pub fn status(&self) -> Status {
         match self {
             TaskState::Pending => Status::Pending,
@@ -277,6 +282,8 @@ impl Progress {
 pub struct Batch {
     pub number: u32,
     pub started: Timestamp,
+    /// How long the run had been active then.
+    pub began: Millis,
     pub tasks: Vec<Node>,
     /// Nothing while it is under way.
     pub result: Option<BatchResult>,

@@ -4,7 +4,7 @@ use super::Scheduler;
 use crate::plan::graph::{Graph, Node, Strategy};
 use crate::run::event::{BatchResult, Event, Usage};
 use crate::run::{Batch, Run, Stage, Status};
-use crate::values::units::Now;
+use crate::values::units::{Millis, Now};
 
 #[derive(Debug, Default)]
 pub(super) struct Batches {
@@ -65,7 +65,10 @@ impl Scheduler {
             batch.iter().filter(is_wanted).map(|node| self.graph.id(*node).clone()).collect::<Vec<_>>()
         };
         let started = self.run.batches().iter().find(|known| known.number == number);
-        let elapsed = started.map_or_else(Default::default, |Batch { started, .. }| now.at - *started);
+        // The time in which nothing drove the run is none of it, as in the run's own figure.
+        let active = self.run.active_until(now.tick);
+        let elapsed = started
+            .map_or_else(Default::default, |Batch { began, .. }| Millis(active.0.saturating_sub(began.0)));
         let usage = batch.iter().fold(Usage::default(), |mut sum, node| {
             sum += self.run.usage(*node as usize);
             sum

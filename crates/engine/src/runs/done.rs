@@ -2,7 +2,8 @@
 //!
 //! A task is done where an earlier run of the same file in the same repository has completed it, asking for the same,
 //! and its commit is in what is checked out or on the branch of a run. Of a task that left no commit the newest run
-//! that has begun it decides. Runs that were removed count as well (`records::landed`).
+//! that has begun it decides. Runs that were removed count as well (`records::landed`). Work that waits for a person's
+//! review is not done, but it is there and paid: it is not done a second time either.
 
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use std::path::Path;
 use conductor_core::plan::graph::GraphError;
 use conductor_core::plan::select::{needed, without};
 use conductor_core::plan::{Fingerprint, Plan};
+use conductor_core::run::Run;
 use conductor_core::values::counted::counted;
 use conductor_core::values::ids::{RunId, TaskId};
 use conductor_core::values::units::Timestamp;
@@ -43,6 +45,8 @@ pub enum DoneError {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Done {
     pub tasks: BTreeMap<TaskId, DoneTask>,
+    /// Tasks whose work waits for a review, or to land after it, in a run that can go on.
+    pub in_review: BTreeMap<TaskId, RunId>,
     /// What the user should be told, such as runs that cannot be read.
     pub notices: Vec<String>,
 }
@@ -63,6 +67,7 @@ pub struct DoneTask {
 pub struct Remaining {
     pub plan: Plan,
     pub done: BTreeMap<TaskId, Fingerprint>,
+    pub in_review: BTreeMap<TaskId, Fingerprint>,
     /// Work that is needed for it and is not in what is checked out: the run must begin where that is.
     pub unmerged: Option<Unmerged>,
 }
@@ -111,6 +116,8 @@ impl Unmerged {
 pub enum NotRemaining {
     #[error("nothing is left to do, with {} done already", counted(*.0, "task"))]
     Nothing(usize),
+    #[error("task '{task}' needs '{on}', whose work waits for your review in run {run}")]
+    InReview { task: TaskId, on: TaskId, run: RunId },
     #[error(transparent)]
     Graph(#[from] GraphError),
 }
@@ -133,6 +140,9 @@ pub async fn done(
         }
         if let Some(run) = earlier.run(&stored.id).await {
             known.add(landed::facts(&stored.id, &run));
+            if !stored.is_over() {
+                known.add_reviews(&stored.id, &run);
+            }
             read.insert(stored.id);
         }
     }
@@ -140,7 +150,10 @@ pub async fn done(
     known.add(kept.into_iter().filter(|fact| !read.contains(&fact.run)));
     let reached = reached(directory, known.commits())?;
     let notices = notice.iter().map(ToString::to_string).chain(earlier.notice()).collect();
-    Ok(Done { tasks: known.decided(&reached), notices })
+    let mut in_review = std::mem::take(&mut known.in_review);
+    let tasks = known.decided(&reached);
+    in_review.retain(|task, _| !tasks.contains_key(task));
+    Ok(Done { tasks, in_review, notices })
 }
 
 /// Where commits are. A directory that is in no repository has none.
@@ -163,18 +176,27 @@ fn reached<'c>(
 struct Known {
     asked: HashMap<TaskId, Fingerprint>,
     facts: BTreeMap<TaskId, Vec<Fact>>,
+    in_review: BTreeMap<TaskId, RunId>,
 }
 
 impl Known {
     fn of(plan: &Plan) -> Known {
         let asked = plan.asked().map(|task| (task.id.clone(), task.fingerprint())).collect();
-        Known { asked, facts: BTreeMap::new() }
+        Known { asked, facts: BTreeMap::new(), in_review: BTreeMap::new() }
     }
 
     fn add(&mut self, facts: impl Iterator<Item = Fact>) {
         for fact in facts {
             if self.asked.get(&fact.task) == Some(&fact.fingerprint) {
                 self.facts.entry(fact.task.clone()).or_default().push(fact);
+            }
+        }
+    }
+
+    fn add_reviews(&mut self, id: &RunId, run: &Run) {
+        for (_, task, progress) in run.asked() {
+            if progress.state.is_for_review() && self.asked.get(&task.id) == Some(&task.fingerprint()) {
+                self.in_review.entry(task.id.clone()).or_insert_with(|| id.clone());
             }
         }
     }
@@ -220,15 +242,34 @@ impl Done {
     /// What is left of the tasks that are `chosen` of a `whole` plan, and what of the work that they need, chosen or
     /// not, is on branches of runs only.
     pub fn remaining(&self, whole: &Plan, chosen: &Plan) -> Result<Remaining, NotRemaining> {
-        let plan = without(chosen, |task| self.tasks.contains_key(&task.id));
-        let gone = chosen.asked().filter(|task| self.tasks.contains_key(&task.id));
-        let done: BTreeMap<TaskId, Fingerprint> =
-            gone.map(|task| (task.id.clone(), task.fingerprint())).collect();
-        if plan.tasks.is_empty() && !done.is_empty() {
+        let is_there = |id: &TaskId| self.tasks.contains_key(id) || self.in_review.contains_key(id);
+        let plan = without(chosen, |task| is_there(&task.id));
+        let of = |is: &dyn Fn(&TaskId) -> bool| -> BTreeMap<TaskId, Fingerprint> {
+            let tasks = chosen.asked().filter(|task| is(&task.id));
+            tasks.map(|task| (task.id.clone(), task.fingerprint())).collect()
+        };
+        let done = of(&|id| self.tasks.contains_key(id));
+        let in_review = of(&|id| self.in_review.contains_key(id));
+        if plan.tasks.is_empty() && !(done.is_empty() && in_review.is_empty()) {
             return Err(NotRemaining::Nothing(done.len()));
         }
+        self.check_reviews(whole, &plan)?;
         let unmerged = self.unmerged(whole, &plan)?;
-        Ok(Remaining { plan, done, unmerged })
+        Ok(Remaining { plan, done, in_review, unmerged })
+    }
+
+    /// What was not reviewed yet is on no branch that a run could begin on.
+    fn check_reviews(&self, whole: &Plan, left: &Plan) -> Result<(), NotRemaining> {
+        if self.in_review.is_empty() {
+            return Ok(());
+        }
+        let chosen: HashSet<&TaskId> = left.tasks.iter().map(|task| &task.id).collect();
+        for (on, task) in needed(whole, |task| chosen.contains(task))? {
+            if let Some(run) = self.in_review.get(&on) {
+                return Err(NotRemaining::InReview { task, on, run: run.clone() });
+            }
+        }
+        Ok(())
     }
 
     fn unmerged(&self, whole: &Plan, left: &Plan) -> Result<Option<Unmerged>, NotRemaining> {

@@ -56,7 +56,7 @@ async fn list(app: App, asked: Asked) -> Result<Response> {
 
 async fn add(app: App, asked: Asked) -> Result<Response> {
     let project = app.project(asked.named("project")?).await?;
-    let name = asked.body.needed("name")?;
+    let name = asked.body.filled("name")?;
     let settings: Map<String, Value> = START
         .iter()
         .filter_map(|field| Some((field.name.to_owned(), asked.body.get(field.name)?.clone())))

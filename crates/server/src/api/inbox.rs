@@ -96,11 +96,17 @@ fn item(folded: &Run, run: &StoredRun, project: Option<&str>, is_live: bool, nee
         "otherwise": need.otherwise, "held": need.held, "live": is_live, "seq": folded.seq(),
         "agent": choice.map(|choice| &choice.agent), "model": choice.and_then(|choice| choice.model.as_ref()),
         "attempt": progress.map(|progress| progress.last_attempt),
-        "cost_usd": place.and_then(|place| costs::dollars(folded.usage(place))),
+        "cost_usd": place.and_then(|place| told_cost(folded, place)),
         "isolation": place.map(|place| isolation(folded, place)),
         "commit": change.map(|change| &change.commit), "files": touched.map(|touched| touched.count()),
         "added": touched.map(|touched| touched.added), "removed": touched.map(|touched| touched.removed),
     })
+}
+
+/// What an agent has not told, and what a command has none of, is not nothing.
+fn told_cost(run: &Run, place: usize) -> Option<f64> {
+    let usage = run.usage(place);
+    costs::dollars(usage).filter(|_| !usage.is_nothing())
 }
 
 fn isolation(run: &Run, place: usize) -> Isolation {

@@ -92,9 +92,9 @@ async fn orchestrate(app: App, asked: Asked) -> Result<Response> {
 
 async fn begin(app: &App, asked: &Asked, kind: &str) -> Result<Response> {
     let project = app.project(asked.named("project")?).await?;
+    let requirements = asked.body.filled("requirements")?;
     let (id, folder) = make(app, &project)?;
-    access::write(&folder.join("requirements.md"), asked.body.needed("requirements")?)
-        .map_err(Problem::unavailable)?;
+    access::write(&folder.join("requirements.md"), requirements).map_err(Problem::unavailable)?;
     let mut words: Vec<OsString> =
         vec![kind.into(), "--json".into(), "--file".into(), folder.join("requirements.md").into()];
     for field in WANTED.iter().filter(|field| field.name != "requirements") {

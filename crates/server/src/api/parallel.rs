@@ -118,6 +118,8 @@ pub(crate) async fn begin(app: &App, project: &Project, wanted: &Given, by: &str
         return Err(Problem::conflict(format!("run {} of this project is under way", run.id))
             .with("run", run.id.as_str()));
     }
+    // The command would only count the file's mistakes; each is told with its place.
+    super::projects::ReadFile::of(project)?.plan(project)?;
     let at_once = wanted.whole("max_concurrency").unwrap_or(AT_ONCE);
     let strategy = wanted.text("strategy").unwrap_or("batch");
     let mut words = vec![OsString::from("run")];

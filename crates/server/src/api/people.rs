@@ -126,6 +126,10 @@ async fn add_user(app: App, asked: Asked) -> Result<Response> {
 async fn change_user(app: App, asked: Asked) -> Result<Response> {
     let name = asked.named("user")?;
     app.records.user(name).await?;
+    if !["disabled", "password", "role"].iter().any(|field| asked.body.get(field).is_some()) {
+        return Err(Problem::new(422, "nothing is named that is to change")
+            .help("name `role` (`none` takes it away), `password` or `disabled`"));
+    }
     if asked.body.get("disabled").is_some() {
         app.records.disable_user(name, asked.body.flag("disabled")).await?;
     }
@@ -169,7 +173,7 @@ async fn add_token(app: App, asked: Asked) -> Result<Response> {
     let expires = asked.identity.expires.map_or(expires, |own| own.min(expires));
     let new = NewToken {
         user: &asked.identity.name,
-        name: asked.body.needed("name")?,
+        name: asked.body.filled("name")?,
         role,
         project,
         expires: Some(expires),

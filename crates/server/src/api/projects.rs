@@ -69,20 +69,33 @@ impl ReadFile {
 
     pub(crate) fn source(&self, project: &Project) -> Result<Source> {
         let name = project.file.display().to_string();
-        Source::new(name, self.text.clone().into_bytes()).map_err(|wrong| invalid(project, &[wrong]))
+        Source::new(name, self.text.clone().into_bytes()).map_err(|wrong| invalid(project, None, &[wrong]))
     }
 
     pub(crate) fn plan(&self, project: &Project) -> Result<Plan> {
         let source = self.source(project)?;
-        Ok(file::load(&source).map_err(|wrong| invalid(project, &wrong))?.plan)
+        Ok(file::load(&source).map_err(|wrong| invalid(project, Some(&source), &wrong))?.plan)
     }
 }
 
-/// Every mistake with its place.
-pub(crate) fn invalid(project: &Project, wrong: &[Diagnostic]) -> Problem {
-    let errors: Vec<Value> = wrong.iter().map(diagnostic).collect();
-    let first = wrong.first().map(|wrong| wrong.message.clone()).unwrap_or_default();
-    Problem::new(422, format!("{} has errors: {first}", project.file.display())).with("errors", errors)
+/// Every mistake with its place, where there is text to have one in.
+fn invalid(project: &Project, source: Option<&Source>, wrong: &[Diagnostic]) -> Problem {
+    let placed = |wrong: &Diagnostic| {
+        let (line, column) = source?.position(wrong.span.start);
+        Some(format!("line {line}, column {column}"))
+    };
+    let told = |wrong: &Diagnostic| {
+        let mut told = diagnostic(wrong);
+        told["place"] = json!(placed(wrong));
+        told
+    };
+    let errors: Vec<Value> = wrong.iter().map(told).collect();
+    let first = wrong.first().map(|wrong| match placed(wrong) {
+        Some(place) => format!("{place}: {}", wrong.message),
+        None => wrong.message.clone(),
+    });
+    let words = format!("{} has errors: {}", project.file.display(), first.unwrap_or_default());
+    Problem::new(422, words).with("errors", errors)
 }
 
 pub(crate) fn diagnostic(wrong: &Diagnostic) -> Value {

@@ -283,7 +283,7 @@ async fn deny(app: App, asked: Asked) -> Result<Response> {
 }
 
 async fn send(app: App, asked: Asked) -> Result<Response> {
-    let words = asked.body.needed("words")?.to_owned();
+    let words = asked.body.filled("words")?.to_owned();
     of_task(&app, &asked, "send", vec![words.clone().into()], |task| Request::Tell { task, words }).await
 }
 

@@ -100,6 +100,12 @@ impl Given {
         self.text(name).ok_or_else(|| Problem::field(name, "is missing"))
     }
 
+    /// As `needed`, of one that says nothing if it is empty.
+    pub(crate) fn filled(&self, name: &str) -> Result<&str> {
+        let text = self.needed(name)?;
+        if text.trim().is_empty() { Err(Problem::field(name, "is empty")) } else { Ok(text) }
+    }
+
     pub(crate) fn whole(&self, name: &str) -> Option<u64> {
         self.0.get(name).and_then(Value::as_u64)
     }

@@ -4,7 +4,7 @@ import { Link } from "wouter";
 import { send } from "../../api/http";
 import { Top } from "../../app";
 import { count, dollars, duration } from "../../lib/format";
-import { useForbidden } from "../../lib/me";
+import { useForbiddenAnywhere } from "../../lib/me";
 import { refuse, say } from "../../lib/messages";
 import { usePlace } from "../../lib/place";
 import { Button } from "../../parts/Button";
@@ -82,7 +82,7 @@ interface Tested {
 }
 
 function Row({ agent, work }: { agent: Agent; work: AtWork | null }) {
-  const forbidden = useForbidden(null);
+  const forbidden = useForbiddenAnywhere();
   const used = work?.used.get(agent.name) ?? [];
   const parked = work?.parked.find((one) => one.agent === agent.name);
   const can = Object.keys(text.abilities).filter((name) => agent.abilities[name]);

@@ -83,15 +83,16 @@ function columnOf(task: ProjectTask, live: RunTask | null, isLive: boolean, miss
       return task.done || isLive ? "landed" : open;
     case "pending":
     case "waiting":
-      if (isLive) return "ready";
+      if (isLive) return open;
   }
   return task.done ? "landed" : open;
 }
 
 export function placed(tasks: ProjectTask[], live: Map<string, RunTask>, isLive: boolean): Placed[] {
   const done = new Set(tasks.filter((task) => task.done).map((task) => task.id));
+  const isOver = (id: string) => isLive && ["landed", "completed"].includes(live.get(id)?.state ?? "");
   return tasks.map((task) => {
-    const missing = task.dependencies.filter((id) => !done.has(id));
+    const missing = task.dependencies.filter((id) => !done.has(id) && !isOver(id));
     const now = live.get(task.id) ?? null;
     return { task, live: now, column: columnOf(task, now, isLive, missing), missing };
   });

@@ -12,8 +12,10 @@ import { useStore } from "../../lib/store";
 import { needs as allNeeds, askToNotify, isUrgent, notifying } from "../../live/needs";
 import { useLooked } from "../../live/query";
 import { Button } from "../../parts/Button";
+import { RunState } from "../../parts/RunState";
 import { Bar, State } from "../../parts/State";
 import { words } from "../../words";
+import { spendOf } from "../runs/spend";
 import * as acts from "./acts";
 import { type Card, cards } from "./alike";
 import { domId, NeedCard, stateOf } from "./NeedCard";
@@ -206,16 +208,13 @@ function Aside() {
           <div className="rows">
             {ended.map((run) => (
               <Link key={run.run} href={`/runs/${run.run}`}>
-                <State
-                  state={run.state === "completed" ? "completed" : run.state === "failed" ? "failed" : "cancelled"}
-                  word={fileName(run.source)}
-                />
-                <span className="grow" />
-                <span className="small faint">
+                <RunState state={run.state} />
+                <span className="grow cut">{nameOf(run)}</span>
+                <span className="small faint nowrap">
                   {run.figures
                     ? `${count(run.figures.shown.landed + run.figures.shown.completed)} ${words.of} ${count(run.tasks)}`
                     : ""}{" "}
-                  · {dollars(run.figures?.cost_usd)}
+                  {spendOf(run) && `· ${spendOf(run)}`}
                 </span>
               </Link>
             ))}
@@ -233,6 +232,9 @@ function Aside() {
   );
 }
 
+/** Files of several projects have the same name. */
+const nameOf = (run: Listed): string => [run.project, fileName(run.source)].filter(Boolean).join(" · ");
+
 function LiveRunAside({ run }: { run: Listed }) {
   const looked = useLooked(
     `aside-${run.run}`,
@@ -245,7 +247,7 @@ function LiveRunAside({ run }: { run: Listed }) {
     <section>
       <div className="section">
         <h2 className="cut">
-          <Link href={`/runs/${run.run}`}>{fileName(run.source)}</Link>
+          <Link href={`/runs/${run.run}`}>{nameOf(run)}</Link>
         </h2>
         <span className="small faint nowrap">{text.slots(status.running.length, status.slots)}</span>
       </div>
@@ -260,7 +262,8 @@ function LiveRunAside({ run }: { run: Listed }) {
             <State state="running" word={<b>{task.task}</b>} phase={task.phase} />
             <span className="grow" />
             <span className="small faint nowrap">
-              {duration(task.for_ms)} · {dollars(task.cost_usd)}
+              {duration(task.for_ms)}
+              {task.cost_usd !== 0 && ` · ${dollars(task.cost_usd)}`}
             </span>
           </Link>
         ))}

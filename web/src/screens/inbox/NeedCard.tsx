@@ -135,7 +135,7 @@ function Body({ card, need }: { card: Card; need: Need }) {
           <>
             <dt>{text.soFar}</dt>
             <dd>
-              {dollars(need.cost_usd)} ·{" "}
+              {need.agent ? dollars(need.cost_usd) : words.none} ·{" "}
               <Link className="link" href={taskAddress(need)}>
                 {text.openTask}
               </Link>

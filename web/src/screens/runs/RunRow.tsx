@@ -10,6 +10,7 @@ import { Ago } from "../../parts/Time";
 import { words } from "../../words";
 import { runsWords } from "../../words/runs";
 import { branchOf, resumeRun } from "../run/Steering";
+import { spendOf } from "./spend";
 
 const text = runsWords;
 
@@ -26,15 +27,6 @@ interface Props {
 
 export const COLUMNS =
   "20px minmax(130px, 160px) minmax(130px, 1.2fr) minmax(140px, 1.3fr) minmax(64px, 0.6fr) minmax(48px, 0.5fr) 84px 60px minmax(112px, 0.8fr) 134px 64px";
-
-/** What it cost, of its cap; nothing told is unknown. */
-export function spendOf(run: Listed): string {
-  const { figures } = run;
-  if (!figures) return words.unknown;
-  const isPartly = figures.cost_usd == null;
-  if (figures.known_cost_usd === 0 && (isPartly || figures.tokens === 0)) return isPartly ? words.unknown : "";
-  return isPartly ? `${text.atLeast} ${dollars(figures.known_cost_usd)}` : dollars(figures.known_cost_usd);
-}
 
 export const RunRow = memo(function RunRow({ run, index, narrow, isAt, picked, pick, top, size }: Props) {
   const style: CSSProperties = { position: "absolute", insetInline: 0, top: 0, height: size, transform: top };

@@ -3,6 +3,7 @@
 use conductor_core::file::Origin;
 use conductor_core::plan::models::{Models, Score};
 use conductor_core::plan::{Isolation, Network, SandboxMode, Task, Wins, Work};
+use conductor_core::report::before_its_batch;
 use conductor_core::run::event::{DrainReason, FailureClass};
 use conductor_core::run::{Run, Stage, Status, TaskState};
 use conductor_core::schedule::recovery;
@@ -117,9 +118,19 @@ fn pending(run: &Run, task: &Task) -> String {
         (status != Status::Completed).then(|| format!("{} ({status})", on.id))
     });
     let open: Vec<String> = open.collect();
-    match open.is_empty() {
-        true => "nothing it names keeps it; it waits for a slot, its epic or files others hold".to_owned(),
-        false => format!("waits for {}", open.join(", ")),
+    if !open.is_empty() {
+        return format!("waits for {}", open.join(", "));
+    }
+    let before = before_its_batch(run, &task.id);
+    match before.as_slice() {
+        [] => "nothing it names keeps it; it waits for a slot, its epic or files others hold".to_owned(),
+        [one] => format!("waits for the batch before its own, of which {one} is not over"),
+        [one, rest @ ..] => {
+            format!(
+                "waits for the batches before its own, of which {one} and {} more are not over",
+                rest.len()
+            )
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use conductor_core::run::event::{Options, Selection};
 use conductor_core::values::ids::TaskId;
 use conductor_core::values::units::{Millis, Usd};
 use conductor_engine::process::{Capacity, capacity};
-use conductor_engine::runs::done::{Remaining, Unmerged};
+use conductor_engine::runs::done::Unmerged;
 
 use super::{full_name, metrics, skipping};
 use crate::args::{self, Arguments, Command, Strategy, Ui};
@@ -42,8 +42,9 @@ pub(super) struct Resolved<'a> {
     pub(super) file: Option<PathBuf>,
     pub(super) resume: Option<String>,
     pub(super) directory: PathBuf,
-    /// What `--skip-done` has left out.
+    /// What `--skip-done` has left out: what is done, and what waits for a review.
     done: BTreeMap<TaskId, Fingerprint>,
+    in_review: BTreeMap<TaskId, Fingerprint>,
     /// What of that is needed and not merged yet.
     pub(super) unmerged: Option<Unmerged>,
     pub(super) metrics_file: Option<PathBuf>,
@@ -57,10 +58,17 @@ impl<'a> Resolved<'a> {
             CliError::new(Exit::Unexpected, format!("the current directory cannot be used: {error}"))
         })?;
         let metrics_file = typed.metrics_file.as_deref().map(metrics::resolve).transpose()?;
-        let (file, resume, done) = (typed.file.clone(), typed.resume.clone(), BTreeMap::new());
-        let (conflict_monitor, unmerged) = (conflict_monitor(typed)?, None);
-        let mut resolved =
-            Resolved { typed, file, resume, directory, done, unmerged, metrics_file, conflict_monitor };
+        let mut resolved = Resolved {
+            typed,
+            file: typed.file.clone(),
+            resume: typed.resume.clone(),
+            directory,
+            done: BTreeMap::new(),
+            in_review: BTreeMap::new(),
+            unmerged: None,
+            metrics_file,
+            conflict_monitor: conflict_monitor(typed)?,
+        };
         resolved.settle_file();
         if typed.retry_failed && resolved.resume.is_none() {
             resolved.resume = Some(String::new());
@@ -102,15 +110,15 @@ impl<'a> Resolved<'a> {
             return Ok(chosen.of_plan(whole)?);
         }
         let chosen = chosen.of_plan(whole.clone())?;
-        let Remaining { plan, done, unmerged } = block_on(skipping::remaining(self, &whole, &chosen))?;
-        (self.done, self.unmerged) = (done, unmerged);
-        Ok(plan)
+        let left = block_on(skipping::remaining(self, &whole, &chosen))?;
+        (self.done, self.in_review, self.unmerged) = (left.done, left.in_review, left.unmerged);
+        Ok(left.plan)
     }
 
     /// What decides which tasks of the file a new run has.
     pub(super) fn selection(&self) -> Selection {
         let Chosen(selection) = Chosen::of(self.typed, None);
-        Selection { done: self.done.clone(), ..selection }
+        Selection { done: self.done.clone(), in_review: self.in_review.clone(), ..selection }
     }
 
     /// What the flags say, over what was so before, over what the config files say, over what is built in.
@@ -225,13 +233,14 @@ impl Chosen {
     /// What was typed now, else what was when the run began.
     pub(super) fn of(typed: &args::Run, before: Option<&Options>) -> Chosen {
         let before = before.and_then(|before| before.selection.clone()).unwrap_or_default();
-        let only = typed.only.clone().or(before.only);
+        let only = typed.only.clone().or(before.only.clone());
         let isolated = typed.isolation.is_some() || before.isolated;
-        let (agent, model) = (typed.agent.clone().or(before.agent), typed.model.clone().or(before.model));
-        let repository = typed.repository.clone().or(before.repository);
+        let (agent, model) =
+            (typed.agent.clone().or(before.agent.clone()), typed.model.clone().or(before.model.clone()));
+        let repository = typed.repository.clone().or(before.repository.clone());
         let sandbox = typed.sandbox.map(Into::into).or(before.sandbox);
-        let network = typed.network.clone().or(before.network);
-        Chosen(Selection { only, isolated, done: before.done, agent, model, repository, sandbox, network })
+        let network = typed.network.clone().or(before.network.clone());
+        Chosen(Selection { only, isolated, agent, model, repository, sandbox, network, ..before })
     }
 
     pub(super) fn of_plan(&self, mut plan: Plan) -> Result<Plan, SelectError> {
@@ -239,12 +248,13 @@ impl Chosen {
             // The run's own counts where its tasks say nothing.
             plan.tasks.iter_mut().for_each(|task| task.isolation = None);
         }
-        let Selection { only, done, .. } = &self.0;
+        let Selection { only, done, in_review, .. } = &self.0;
         if let Some(only) = only {
             plan = select(&plan, only)?;
         }
-        if !done.is_empty() {
-            plan = without(&plan, |task| done.get(&task.id) == Some(&task.fingerprint()));
+        if !done.is_empty() || !in_review.is_empty() {
+            let was = |task: &TaskId| done.get(task).or_else(|| in_review.get(task));
+            plan = without(&plan, |task| was(&task.id) == Some(&task.fingerprint()));
         }
         for task in plan.tasks.iter_mut().filter(|task| matches!(task.work, Work::Prompt(_))) {
             task.agent = task.agent.take().or_else(|| self.0.agent.clone());

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use conductor_core::plan::{Isolation, Plan, Task};
 use conductor_core::run::event::Options;
 use conductor_core::values::counted::things;
-use conductor_core::values::ids::TaskId;
+use conductor_core::values::ids::{RunId, TaskId};
 use conductor_engine::git::Repository;
 use conductor_engine::host::home::Home;
 use conductor_engine::runs::done::{self, BeginsOn, Done, DoneError, NotRemaining, Remaining, Unmerged};
@@ -34,9 +34,8 @@ pub(super) async fn remaining(
     };
     done.notices.iter().for_each(talk);
     let remaining = done.remaining(whole, chosen).map_err(|why| refused(&done, chosen, why))?;
-    if !remaining.done.is_empty() {
-        let ids = chosen.asked().map(|task| &task.id).filter(|id| remaining.done.contains_key(*id));
-        talk(format!("left out: {}", words(&done, ids)));
+    if let Some(words) = words(&done, chosen) {
+        talk(format!("left out: {words}"));
     }
     Ok(remaining)
 }
@@ -44,12 +43,22 @@ pub(super) async fn remaining(
 fn refused(done: &Done, chosen: &Plan, why: NotRemaining) -> CliError {
     match &why {
         NotRemaining::Nothing(_) => {
-            let ids = chosen.asked().map(|task| &task.id);
-            let message = format!("nothing is left to do: {}", words(done, ids));
-            CliError::new(Exit::NothingToDo, message).help(AGAIN)
+            let reviewed = chosen.asked().find_map(|task| done.in_review.get(&task.id));
+            let help = reviewed.map_or_else(|| AGAIN.to_owned(), to_review);
+            let words = words(done, chosen).unwrap_or_default();
+            CliError::new(Exit::NothingToDo, format!("nothing is left to do: {words}")).help(help)
+        }
+        NotRemaining::InReview { run, .. } => {
+            CliError::new(Exit::InvalidFile, format!("{why}; nothing was started")).help(to_review(run))
         }
         NotRemaining::Graph(_) => CliError::new(Exit::InvalidFile, why),
     }
+}
+
+fn to_review(run: &RunId) -> String {
+    format!(
+        "decide on it: conductor review {run}, then go on with that run: conductor run --resume {run}; {AGAIN}"
+    )
 }
 
 /// Work that is needed may be on the branch of an earlier run only. Where that branch holds all of it and what is checked
@@ -80,18 +89,38 @@ fn to_merge(unmerged: &Unmerged) -> CliError {
     CliError::new(Exit::InvalidFile, format!("{unmerged}; nothing was started")).help(help)
 }
 
-/// Which tasks are done, and what of that is still to be merged.
-fn words<'t>(done: &Done, tasks: impl Iterator<Item = &'t TaskId>) -> String {
-    let tasks: Vec<&TaskId> = tasks.collect();
-    let branches = tasks.iter().filter_map(|task| done.tasks.get(*task)?.unmerged.as_deref());
-    let branches: BTreeSet<&str> = branches.collect();
-    let unmerged = match branches.is_empty() {
-        true => String::new(),
-        false => format!(", not merged yet: {}", branches.into_iter().collect::<Vec<_>>().join(", ")),
+/// Which of the chosen tasks are done, what of that is still to be merged, and what waits for a review; nothing where
+/// none of that is so.
+fn words(done: &Done, chosen: &Plan) -> Option<String> {
+    let of = |is: &dyn Fn(&TaskId) -> bool| -> Vec<&TaskId> {
+        chosen.asked().map(|task| &task.id).filter(|id| is(id)).collect()
     };
-    let count = tasks.len();
-    let is = if count == 1 { "is" } else { "are" };
-    format!("{count} {} {is} done already ({}{unmerged})", things(count, "task"), list(&tasks))
+    let tasks = of(&|id| done.tasks.contains_key(id));
+    let reviewed = of(&|id| done.in_review.contains_key(id));
+    let branches = tasks.iter().filter_map(|task| done.tasks.get(*task)?.unmerged.as_deref());
+    let unmerged = ending(", not merged yet: ", branches);
+    let runs =
+        ending(", in run ", reviewed.iter().filter_map(|task| Some(done.in_review.get(*task)?.as_str())));
+    let counted = |tasks: &[&TaskId], (one, many): (&str, &str), more: String| {
+        let count = tasks.len();
+        let verb = if count == 1 { one } else { many };
+        (count > 0).then(|| format!("{count} {} {verb} ({}{more})", things(count, "task"), list(tasks)))
+    };
+    let parts = [
+        counted(&tasks, ("is done already", "are done already"), unmerged),
+        counted(&reviewed, ("waits for your review", "wait for your review"), runs),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// Each name once, behind these words; nothing where there is none.
+fn ending<'n>(words: &str, names: impl Iterator<Item = &'n str>) -> String {
+    let names: BTreeSet<&str> = names.collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!("{words}{}", names.into_iter().collect::<Vec<_>>().join(", ")),
+    }
 }
 
 impl From<DoneError> for CliError {

@@ -34,6 +34,33 @@ fn bad_bodies_are_refused_with_the_place_of_the_mistake() {
     }
 }
 
+/// What is accepted does something: a name that is none and a change of nothing are refused.
+#[test]
+fn what_says_nothing_is_refused() {
+    let world = World::in_place("tasks: [{ id: a, run: 'true' }]");
+    world.conductor(&["project", "add", "--id", "web"]).expect(0);
+    world.conductor_with_input(&["user", "add", "ann"], b"a long password\n").expect(0);
+    let served = Served::start(&world);
+    for (path, body, field) in [
+        ("/api/projects/web/hooks", json!({ "name": "", "max_cost": 1 }), "name"),
+        ("/api/tokens", json!({ "name": " " }), "name"),
+        ("/api/projects/web/plans", json!({ "requirements": "\n", "max_cost": 1 }), "requirements"),
+    ] {
+        let refused = served.post(path, body).expect(422).json();
+        assert_eq!(
+            (&refused["field"], &refused["detail"]),
+            (&json!(field), &json!(format!("'{field}' is empty")))
+        );
+    }
+    assert!(served.get("/api/projects/web/hooks")["hooks"].as_array().unwrap().is_empty());
+    let change = |body| served.by(&served.owner(), "PATCH", "/api/users/ann", &body);
+    for nothing in [json!({}), json!({ "project": "web" }), json!({ "role": null })] {
+        let refused = change(nothing).expect(422);
+        assert!(refused.body.contains("`none` takes it away"), "{}", refused.body);
+    }
+    change(json!({ "role": "none" })).expect(200);
+}
+
 /// Too long to be read as a request at all: the status that the API's document has for it.
 #[test]
 fn an_address_that_is_far_too_long_is_refused_by_its_length() {

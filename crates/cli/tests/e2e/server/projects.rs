@@ -201,3 +201,26 @@ fn a_damaged_database_is_told() {
     assert_eq!(served.ask("GET", "/readyz", &[], "").status, 503);
     assert_eq!(served.ask("GET", "/healthz", &[], "").status, 200);
 }
+
+/// Each mistake of a file is told with its place, wherever the file is read.
+#[test]
+fn a_file_with_mistakes_is_refused_with_their_places() {
+    let world = World::in_place("tasks: [{ id: a, run: 'true' }]");
+    world.conductor(&["project", "add", "--id", "shop"]).expect(0);
+    let served = Served::start(&world);
+    world
+        .write("tasks.yaml", "tasks:\n  - { id: a, run: 'true' }\n  - { id: a, run: 'true', colour: red }\n");
+    let listed = served.by(&served.owner(), "GET", "/api/projects/shop/tasks", &json!({})).expect(422).json();
+    let started = served.post("/api/projects/shop/parallel/start", json!({})).expect(422).json();
+    for refused in [&listed, &started] {
+        assert!(refused["detail"].as_str().unwrap().contains("has errors: line 3, column "), "{refused}");
+        let errors = refused["errors"].as_array().unwrap();
+        assert_eq!(errors.len(), 2, "{refused}");
+        for error in errors {
+            assert!(error["place"].as_str().unwrap().starts_with("line 3, column "), "{error}");
+        }
+    }
+    let shown = served.get("/api/projects/shop");
+    assert!(shown["file_error"].as_str().unwrap().contains("line 3, column "), "{shown}");
+    assert!(world.runs().is_empty());
+}

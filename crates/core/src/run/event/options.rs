@@ -80,6 +80,9 @@ pub struct Selection {
     /// one of them any more.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub done: BTreeMap<TaskId, Fingerprint>,
+    /// The same of tasks whose work waited for a review in an earlier run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub in_review: BTreeMap<TaskId, Fingerprint>,
     /// The agent and the model for prompts that name none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::plan::{Epic, Land, OnConflict, Scope};
+use crate::report::before_its_batch;
+use crate::report::needs::{self, NeedKind};
 use crate::run::event::Comment;
 
 /// Prompts that land by approval.
@@ -59,6 +61,46 @@ fn a_run_is_left_when_only_reviews_are_and_goes_on_with_the_verdict() {
     assert_eq!(told, "");
     assert_eq!(s.merged("a", ""), "merging a");
     assert_eq!(s.moved("a", true), "done a, start b");
+}
+
+/// A run of batches that was left for a review; the verdict comes long after, and another coordinator goes on.
+#[test]
+fn a_run_that_was_left_for_a_review_says_what_it_waits_for_until_it_goes_on() {
+    let options = Options { strategy: Strategy::Batch, ..queue(2) };
+    let (mut s, _) = Script::start(approved("a; b; c <- b"), options.clone());
+    s.left("b");
+    s.approve("b", "b");
+    s.merged("b", "");
+    s.moved("b", true);
+    s.secs = 10;
+    assert_eq!(s.left("a"), "review a, stopped (Person)");
+    let ids = before_its_batch(s.scheduler.run(), &id("c"));
+    assert_eq!(ids, [&id("a")], "c needs only b, and waits for its batch");
+    assert!(before_its_batch(s.scheduler.run(), &id("a")).is_empty());
+    let of = |log: &[Record]| needs::of(&Run::replay(log).unwrap(), false);
+    assert_eq!(of(&s.log).iter().map(|need| need.kind).collect::<Vec<_>>(), [NeedKind::Review]);
+    let later = |secs: u64| Now {
+        at: Timestamp(1_000_000 + secs as i64 * 1_000),
+        tick: Tick(secs * 1_000),
+        jitter: 0.5,
+    };
+    let verdict = ReviewVerdict::Approved { commit: "a".into() };
+    let request = Request::Review { task: id("a"), verdict };
+    for event in Scheduler::ask_left(s.scheduler.run(), request, later(0)).unwrap() {
+        let seq = s.log.last().unwrap().seq + 1;
+        s.log.push(Record { seq, at: later(0).at, tick: later(0).tick, event });
+    }
+    let [need] = of(&s.log).try_into().unwrap();
+    assert_eq!(need.kind, NeedKind::Left, "approved work lands only when the run goes on");
+    assert!(need.words.contains("was not resumed"), "{}", need.words);
+    let (scheduler, decision) = Scheduler::start(Run::replay(&s.log).unwrap(), options, later(0)).unwrap();
+    let mut s = Script { scheduler, log: s.log, actions: Vec::new(), secs: 0 };
+    s.told(decision);
+    s.merged("a", "");
+    let decision = s.scheduler.handle(later(2), Input::BranchMoved { to: "merged-a".into(), moved: true });
+    assert_eq!(s.told(decision), "done a, start c");
+    let result = s.scheduler.run().batches()[0].result.clone().unwrap();
+    assert_eq!(result.elapsed, Millis::from_secs(12), "the time in between is not the batch's");
 }
 
 #[test]
