@@ -40,7 +40,7 @@ use crate::host::shortage::{Passing, Shortage};
 
 pub use clearing::folders;
 pub use clone::Clones;
-pub use editing::Editing;
+pub use editing::{Editing, being_edited};
 pub use in_place::{InPlace, Look};
 pub use inventory::{FoundWorkspace, Rescue, count, inventory, rescues, task_at_work_in};
 pub use layout::Layout;
