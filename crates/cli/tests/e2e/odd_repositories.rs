@@ -180,3 +180,12 @@ fn a_repository_that_is_moved_away_during_a_run_is_named() {
     conductor(&world, &["run", "--resume", "--retry-failed"]);
     assert_eq!(git(&world, &["status", "--porcelain"]), "");
 }
+
+#[test]
+fn nothing_is_written_into_gits_own_directory() {
+    let world = repository("tasks:\n  - { id: a, run: 'true' }\n");
+    for folder in [".git", ".git/reports"] {
+        conductor(&world, &["run", "../tasks.yaml", "-o", folder]).expect(2).says("is git's own");
+    }
+    assert!(!world.path("repo/.git/reports").exists());
+}

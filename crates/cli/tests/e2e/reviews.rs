@@ -180,6 +180,22 @@ fn edits_of_work_that_is_another_by_now_are_kept() {
     conductor(&world, &["worktree", "list"]).expect(0).says(&kept);
 }
 
+#[test]
+fn a_run_with_edits_of_a_reviewer_is_not_pruned() {
+    let world = left_for_review(TWO);
+    let folder = conductor(&world, &["review", "edit", "api"]).expect(0).stdout;
+    let file = std::path::Path::new(folder.trim()).join("api.txt");
+    std::fs::write(&file, "by a person\n").unwrap();
+    conductor(&world, &["cancel", "--all"]).expect(0);
+    conductor(&world, &["worktree", "clean"]).expect(0);
+    conductor(&world, &["runs", "prune", "--older-than", "0s", "--yes"])
+        .expect(0)
+        .says("work of it is laid out to be edited in");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "by a person\n");
+    conductor(&world, &["runs", "prune", "--older-than", "0s", "--yes", "--force"]).expect(0);
+    assert!(!file.exists());
+}
+
 /// The checks run on what lands, also where a person wrote it.
 #[test]
 fn what_a_reviewer_broke_does_not_land() {

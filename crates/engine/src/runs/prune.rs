@@ -10,11 +10,12 @@ mod tests;
 
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 
 use conductor_core::values::ids::RunId;
 use conductor_core::values::units::{Millis, Timestamp};
 
-use crate::git::workspaces::{RunRefs, inventory};
+use crate::git::workspaces::{RunRefs, being_edited, inventory};
 use crate::git::{GitError, Repository};
 use crate::runs::archive::{Archive, FindError};
 use crate::stores::{StoredRun, was_written};
@@ -76,6 +77,8 @@ pub enum Stays {
     Workspaces(RunId),
     /// There is work on branches of its tasks.
     TaskBranches(RunId),
+    /// The user had work of it laid out here to edit it in its review, and has neither let it land nor given it up.
+    Edited(PathBuf),
     Resumable,
     WorkspacesUnreadable(io::Error),
     RepositoryUnreadable(GitError),
@@ -91,6 +94,9 @@ impl fmt::Display for Stays {
             }
             Stays::TaskBranches(run) => {
                 write!(f, "there is work on branches of its tasks; first: conductor worktree clean {run}")
+            }
+            Stays::Edited(folder) => {
+                write!(f, "work of it is laid out to be edited in {}; --force takes it too", folder.display())
             }
             Stays::Resumable => f.write_str("it is not done and could be resumed"),
             Stays::WorkspacesUnreadable(error) => write!(f, "its workspaces cannot be looked at: {error}"),
@@ -156,6 +162,7 @@ fn refs_of(stored: &StoredRun, wanted: &Wanted) -> Result<Vec<RefVerdict>, GitEr
 struct Left {
     workspaces: io::Result<usize>,
     branches: Result<usize, GitError>,
+    edited: Option<PathBuf>,
 }
 
 impl Left {
@@ -166,7 +173,7 @@ impl Left {
             Some(repository) => Ok(repository.refs(&RunRefs::of(&repository, run)?.tasks)?.len()),
             None => Ok(0),
         });
-        Left { workspaces, branches }
+        Left { workspaces, branches, edited: being_edited(&archive.home.run(run)) }
     }
 }
 
@@ -178,7 +185,7 @@ fn worth_keeping(stored: &StoredRun, left: Left) -> Option<Stays> {
         (_, Ok(1..)) => Some(Stays::Workspaces(stored.id.clone())),
         (Ok(1..), _) => Some(Stays::TaskBranches(stored.id.clone())),
         _ if !stored.is_over() => Some(Stays::Resumable),
-        _ => None,
+        _ => left.edited.map(Stays::Edited),
     }
 }
 

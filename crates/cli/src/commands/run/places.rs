@@ -150,6 +150,10 @@ fn check_writable(repository: &Repository) -> Result<(), CliError> {
 /// Makes the folder that was asked for, so that one that cannot be is refused before anything starts.
 pub(super) fn make_output(options: &Options) -> Result<(), CliError> {
     let Some(folder) = options.output.as_deref().map(Path::new) else { return Ok(()) };
+    if folder.components().any(|part| part.as_os_str() == ".git") {
+        let message = format!("the output directory {} is git's own", folder.display());
+        return Err(CliError::new(Exit::Usage, message).help("name another one with -o DIR"));
+    }
     match access::create_dir_all(folder).and_then(|()| access::check_writable(folder)) {
         // A full disk is waited for when the first file is written.
         Err(error) if error.shortage().is_none() => {

@@ -24,7 +24,7 @@ pub struct Editing<'a> {
 
 impl<'a> Editing<'a> {
     pub fn of(run_repo: &'a RunRepo, task: &'a TaskId) -> Editing<'a> {
-        let place = run_repo.layout.state.join("review").join(branch_word(task.as_str()));
+        let place = all(&run_repo.layout.state).join(branch_word(task.as_str()));
         Editing { run_repo, task, place }
     }
 
@@ -110,6 +110,15 @@ impl<'a> Editing<'a> {
         let _ = self.place.parent().map(fs::remove_dir);
         Ok(())
     }
+}
+
+fn all(state: &Path) -> PathBuf {
+    state.join("review")
+}
+
+/// Where work of a run is laid out, by the folder of its state, if any is.
+pub fn being_edited(state: &Path) -> Option<PathBuf> {
+    Some(all(state)).filter(|folder| folder.is_dir())
 }
 
 fn remove(folder: &Path) -> Result<(), WorkspaceError> {

@@ -43,7 +43,7 @@ use crate::host::shortage::{Passing, Shortage};
 pub use clearing::folders;
 pub use clone::Clones;
 pub(crate) use confining::{GitFolder, Grounds};
-pub use editing::Editing;
+pub use editing::{Editing, being_edited};
 pub use in_place::{InPlace, Look};
 pub use inventory::{FoundWorkspace, Rescue, count, inventory, rescues, task_at_work_in};
 pub use layout::Layout;

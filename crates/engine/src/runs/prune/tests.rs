@@ -30,7 +30,7 @@ fn runs_are_meant_by_their_age_and_their_number() {
 fn a_run_stays_for_what_would_be_lost_with_it() {
     let unreadable = || GitError::NoRef("HEAD".to_owned());
     let check = |status: &str, workspaces: io::Result<usize>, branches: Result<usize, GitError>| {
-        let why = worth_keeping(&stored("r", 0, status), Left { workspaces, branches });
+        let why = worth_keeping(&stored("r", 0, status), Left { workspaces, branches, edited: None });
         why.map_or_else(|| "goes".to_owned(), |why| why.to_string())
     };
     for over in ["completed", "failed", "cancelled"] {
