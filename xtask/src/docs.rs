@@ -77,7 +77,7 @@ fn described() -> Result<String> {
 
 /// Every page by its file's name.
 fn pages() -> Result<BTreeMap<String, String>> {
-    quietly(&mut cargo(&["build", "--locked", "--quiet", "-p", "conductor"]))?;
+    quietly(&mut cargo(&["build", "--locked", "--quiet", "-p", "conductor-agents"]))?;
     let all = commands(&help(&[])?);
     let mut pages = BTreeMap::new();
     let mut index =
