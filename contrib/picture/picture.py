@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Take a picture of a real run, as an SVG.
+"""Take a picture of a real run, as an SVG; with --moving one that moves as the screen did.
 
-    contrib/picture/picture.py target/release/conductor docs/images/run.svg
+    contrib/picture/picture.py --moving target/release/conductor docs/images/run.svg
 
-types `conductor demo` into a shell inside tmux and draws the last screen on which two or more tasks are at work. Other
+types `conductor demo` into a shell inside tmux and draws what is on the screen until the command has ended. Without
+--moving, and for readers who want nothing to move, it is the last screen on which two or more tasks are at work. Other
 arguments for Conductor come after the file: `picture.py BINARY FILE -- run tasks.yaml -p 3`. Needs tmux and Python 3.
 """
 
@@ -22,6 +23,8 @@ from html import escape
 from pathlib import Path
 
 COLUMNS, ROWS = 100, 30
+MOST_BYTES = 400_000  # a README is read over slow connections, too
+LINGER = 5  # seconds, on the last screen before it begins anew
 PROMPT = "$ "
 PATIENCE = 120  # seconds, for the whole command
 BETWEEN_SCREENS = 0.05  # half of the time between two redraws of the progress block
@@ -85,14 +88,18 @@ def plain(screen):
 
 
 def take(terminal, words, moment):
+    """Every screen with the time it was there for the first time, and the one that stands for all of them."""
     for _ in terminal.screens():  # until the shell is ready
         pass
+    begun = time.monotonic()
     terminal.type(" ".join(["conductor", *words]))
-    last = chosen = None
-    for last in terminal.screens():
-        if moment.search(plain(last)):
-            chosen = last
-    return chosen or last
+    screens, chosen = [], None
+    for screen in terminal.screens():
+        if not screens or screens[-1][1] != screen:
+            screens.append((time.monotonic() - begun, screen))
+        if moment.search(plain(screen)):
+            chosen = len(screens) - 1
+    return screens, len(screens) - 1 if chosen is None else chosen
 
 
 def refuse_private(screen, folder):
@@ -158,10 +165,10 @@ def line_of_svg(line, y, style):
     return pieces
 
 
-def svg(screen, label):
-    lines, style = screen.rstrip().split("\n"), Style()
+def frame(rows, label):
+    """The window: its head, and what is to be closed at the end."""
     wide = round(2 * PADDING + CELL * COLUMNS)
-    high = TITLE_BAR + LINE * len(lines) + PADDING
+    high = TITLE_BAR + LINE * rows + PADDING
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" role="img">',
         f"<title>{escape(label, quote=False)}</title>",
@@ -169,9 +176,58 @@ def svg(screen, label):
     ]
     parts += [f'<circle cx="{PADDING + 5 + 18 * n}" cy="17" r="5" fill="{BORDER}"/>' for n in range(3)]
     parts.append(f'<g font-family="{FONT}" font-size="{FONT_SIZE}">')
+    return parts
+
+
+def svg(screen, label):
+    lines, style = screen.rstrip().split("\n"), Style()
+    parts = frame(len(lines), label)
     for row, line in enumerate(lines):
         parts += line_of_svg(line, TITLE_BAR + LINE * row + FONT_SIZE, style)
     return "\n".join([*parts, "</g>", "</svg>", ""])
+
+
+def drawn_lines(screen):
+    """Each line as it is drawn at the top; styles go on from one line to the next."""
+    style = Style()
+    return ["".join(line_of_svg(line, FONT_SIZE, style)) for line in screen.rstrip().split("\n")]
+
+
+def moving_svg(screens, still, label):
+    """Every line is drawn once; where and when it is seen is said apart."""
+    drawn = [drawn_lines(screen) for _, screen in screens]
+    starts = [at for at, _ in screens]
+    whole = starts[-1] + LINGER
+    ends = [*starts[1:], whole]
+    names, seen = {}, {}
+    for number, lines in enumerate(drawn):
+        for row, line in enumerate(lines):
+            if not line:
+                continue
+            name = names.setdefault(line, f"l{len(names)}")
+            spans = seen.setdefault((name, row), [])
+            if spans and spans[-1][1] == starts[number]:
+                spans[-1][1] = ends[number]
+            else:
+                spans.append([starts[number], ends[number]])
+    kept = {(names[line], row) for row, line in enumerate(drawn[still]) if line}
+    rules, uses = {}, []
+    for (name, row), spans in seen.items():
+        rule = rules.setdefault(tuple(map(tuple, spans)), f"t{len(rules)}")
+        keep = " still" if (name, row) in kept else ""
+        uses.append(f'<use href="#{name}" y="{TITLE_BAR + LINE * row}" class="{rule}{keep}"/>')
+    parts = frame(max(map(len, drawn)), label)
+    style = [f"use{{visibility:hidden;animation:{whole:.2f}s step-end infinite}}"]
+    for spans, rule in rules.items():
+        steps = {0.0: "hidden"}
+        for start, end in spans:
+            steps[100 * start / whole] = "visible"
+            steps[100 * end / whole] = "hidden"
+        text = "".join(f"{at:.2f}%{{visibility:{state}}}" for at, state in sorted(steps.items()) if at < 100)
+        style.append(f".{rule}{{animation-name:{rule}}}@keyframes {rule}{{{text}}}")
+    style.append("@media (prefers-reduced-motion:reduce){use{animation:none}.still{visibility:visible}}")
+    defs = [f'<g id="{name}">{line}</g>' for line, name in names.items()]
+    return "\n".join([*parts, "<style>", *style, "</style>", "<defs>", *defs, "</defs>", *uses, "</g>", "</svg>", ""])
 
 
 def main():
@@ -185,6 +241,7 @@ def main():
         default=re.compile(r"\b([2-9]|\d\d+) running"),
         help="take the last screen that matches this regular expression, else the last of all",
     )
+    arguments.add_argument("--moving", action="store_true", help="draw every screen, one after the other")
     given = arguments.parse_args()
     if not shutil.which("tmux"):
         sys.exit("tmux is not on PATH; install it")
@@ -194,13 +251,17 @@ def main():
         folder = Path(name)
         terminal = Terminal(given.binary.resolve(), folder)
         try:
-            screen = take(terminal, given.words, given.when)
+            screens, still = take(terminal, given.words, given.when)
         finally:
             terminal.close()
-        refuse_private(screen, folder)
+        for _, screen in screens if given.moving else [screens[still]]:
+            refuse_private(screen, folder)
     label = f"A terminal: conductor {' '.join(given.words)}"
+    text = moving_svg(screens, still, label) if given.moving else svg(screens[still][1], label)
+    if len(text.encode()) > MOST_BYTES:
+        sys.exit(f"the picture has {len(text.encode())} bytes; at most {MOST_BYTES}")
     given.file.parent.mkdir(parents=True, exist_ok=True)
-    given.file.write_text(svg(screen, label), encoding="utf-8")
+    given.file.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

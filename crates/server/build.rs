@@ -1,4 +1,5 @@
-//! The page as a table of its files, where it was built before: nothing is built here.
+//! The page as a table of its files, where it was built before: nothing is built here. In a checkout it lies where `cargo
+//! xtask web` puts it; the published crate brings its own along.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,11 @@ const WITHOUT: &str = "CONDUCTOR_WITHOUT_PAGE";
 
 fn main() -> io::Result<()> {
     let here = PathBuf::from(env::var("CARGO_MANIFEST_DIR").unwrap_or_default());
-    let dist = here.join("../../web/dist");
+    let sources = here.join("../../web");
+    let dist = match sources.join("package.json").is_file() {
+        true => sources.join("dist"),
+        false => here.join("page/dist"),
+    };
     println!("cargo::rerun-if-changed={}", dist.display());
     println!("cargo::rerun-if-env-changed={WITHOUT}");
     let mut files = Vec::new();

@@ -25,7 +25,7 @@ export function missing(): string | null {
     ? `Claude Code is not in ${cache}`
     : existsSync(standIn)
       ? null
-      : `${standIn} is not built (cargo build -p conductor-standin)`;
+      : `${standIn} is not built (cargo build -p conductor-agents-standin)`;
   if (why && process.env.CONDUCTOR_AGENTS_REQUIRED) throw new Error(why);
   return why;
 }

@@ -66,7 +66,7 @@ pub(crate) fn run(options: &[&str]) -> Result {
     {
         eprintln!("{why}; measuring without");
     }
-    openly(cargo(&["build", "--locked", "--profile", DIST]).args(["-p", "conductor", "-p", "xtask"]))?;
+    openly(cargo(&["build", "--locked", "--profile", DIST]).args(["-p", "conductor-agents", "-p", "xtask"]))?;
     let mut command = Command::new(dist("xtask"));
     Err(command.arg(MEASURE).args(options).exec().into())
 }

@@ -1,5 +1,5 @@
-//! `cargo xtask docs`: a page for each command, made from its help, the API's document, and the page's types; `test` looks
-//! whether they still fit.
+//! `cargo xtask docs`: a page for each command, made from its help, the API's document, the page's types, and the list of
+//! pages of the book; `test` looks whether they still fit.
 
 mod types;
 
@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::Result;
+use crate::book;
 use crate::steps::{cargo, quietly, root, step};
 
 pub(crate) fn run() -> Result {
@@ -23,6 +24,8 @@ pub(crate) fn run() -> Result {
         let described = described()?;
         fs::write(page_types(), types::of(&described)?)?;
         fs::write(api(), described)?;
+        let (summary, text) = book::summary()?;
+        fs::write(summary, text)?;
         Ok(())
     })
 }
@@ -39,6 +42,11 @@ pub(crate) fn check() -> Result {
             );
         }
     }
+    let (summary, text) = book::summary()?;
+    if fs::read_to_string(&summary).unwrap_or_default() != text {
+        return Err("docs/SUMMARY.md does not list the pages that there are; run `cargo xtask docs`".into());
+    }
+    book::check()?;
     let mut kept = BTreeMap::new();
     for entry in fs::read_dir(folder()).map_err(|error| format!("docs/commands: {error}"))? {
         let entry = entry?;
@@ -77,7 +85,7 @@ fn described() -> Result<String> {
 
 /// Every page by its file's name.
 fn pages() -> Result<BTreeMap<String, String>> {
-    quietly(&mut cargo(&["build", "--locked", "--quiet", "-p", "conductor"]))?;
+    quietly(&mut cargo(&["build", "--locked", "--quiet", "-p", "conductor-agents"]))?;
     let all = commands(&help(&[])?);
     let mut pages = BTreeMap::new();
     let mut index =

@@ -3,7 +3,10 @@
 //! It knows how to call the tools, never what they check.
 
 mod bench;
+mod book;
+mod dist;
 mod docs;
+mod release;
 mod steps;
 mod test;
 mod tidy;
@@ -20,6 +23,8 @@ usage: cargo xtask test [-- FILTER]   everything that must hold before a merge; 
        cargo xtask docs               writes docs/commands from the program's help
        cargo xtask tidy               cycles, unnamed modules, unclear words and what is too long
        cargo xtask web                builds the page into web/dist; the next build of the program has it in it
+       cargo xtask dist [OPTIONS]     what users install: archive, Debian package, checksums; `dist --help` has the options
+       cargo xtask release --dry-run  the checklist of a release; publishes nothing
        cargo xtask soak               the faults at full size: 200 kills, 1,000 grandchildren, 10 GB of output
        cargo xtask soak faults        only the random faults, for twenty minutes
        cargo xtask soak money         only the random bills: 200 runs of the real agents
@@ -42,6 +47,8 @@ fn main() -> ExitCode {
         ["docs"] => docs::run(),
         ["tidy"] => tidy::run(),
         ["web"] => web::run(),
+        ["dist", words @ ..] => dist::run(words),
+        ["release", words @ ..] => release::run(words),
         ["soak"] => test::soak(),
         ["soak", "faults"] => test::soak_faults(),
         ["soak", "money"] => test::soak_money(),

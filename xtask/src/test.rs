@@ -51,8 +51,8 @@ fn with_features() -> Command {
     const OWN: &str =
         "test(traces::) | test(oidc::) | test(features::) | test(server::access::) | test(server::page::)";
     let mut command = places(cargo(&["nextest", "run", "--locked", "--no-fail-fast", "--no-tests=pass"]));
-    command.args(["--profile", profile(), "-p", "conductor", "-p", "conductor-server"]);
-    command.args(["--features", "conductor/oidc,conductor/otel", "-E", OWN]);
+    command.args(["--profile", profile(), "-p", "conductor-agents", "-p", "conductor-agents-server"]);
+    command.args(["--features", "conductor-agents/oidc,conductor-agents/otel", "-E", OWN]);
     // What a fresh checkout offers is seen with a program that has no page in it.
     command.env("CONDUCTOR_WITHOUT_PAGE", "1");
     command
@@ -62,7 +62,7 @@ fn with_features() -> Command {
 pub(crate) fn soak() -> Result {
     step("tools", || tools::provide(&tools::FOR_TESTS))?;
     let mut command = nextest();
-    let large = "package(conductor) & (test(killed_at_random) | test(agents::) | test(huge_file) | test(/_slowly$/) | test(rehearsed_))";
+    let large = "package(conductor-agents) & (test(killed_at_random) | test(agents::) | test(huge_file) | test(/_slowly$/) | test(rehearsed_))";
     command.args(["-E", large, "-E", "package(conductor-testkit) & binary(real)"]);
     command.env("CONDUCTOR_CRASH_POINTS", "200").env("CONDUCTOR_GRANDCHILDREN", "1000");
     command.env("CONDUCTOR_REHEARSED_GRAPHS", "20");
@@ -82,8 +82,8 @@ pub(crate) fn soak_cloud() -> Result {
 
 fn cloud() -> Result {
     let mut command = nextest();
-    command.args(["-E", "package(conductor) & test(/submitted_once$/)", "--no-capture"]);
-    command.args(["-E", "package(conductor-browser) & test(/_slowly$/)"]);
+    command.args(["-E", "package(conductor-agents) & test(/submitted_once$/)", "--no-capture"]);
+    command.args(["-E", "package(conductor-agents-browser) & test(/_slowly$/)"]);
     openly(command.env("CONDUCTOR_CLOUD_KILLS", "150").env("CONDUCTOR_BROWSER_KILLS", "51"))
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn soak_api() -> Result {
         tools::provide_schemathesis()
     })?;
     let mut command = nextest();
-    command.args(["-E", "package(conductor) & test(server::openapi::)"]);
+    command.args(["-E", "package(conductor-agents) & test(server::openapi::)"]);
     step("api", || openly(command.env("CONDUCTOR_API_EXAMPLES", "300")))
 }
 
@@ -112,13 +112,13 @@ pub(crate) fn soak_money() -> Result {
 
 fn money() -> Result {
     let mut command = nextest();
-    command.args(["-E", "package(conductor) & test(random_money)", "--no-capture"]);
+    command.args(["-E", "package(conductor-agents) & test(random_money)", "--no-capture"]);
     openly(command.env("CONDUCTOR_MONEY_RUNS", "200"))
 }
 
 fn faults() -> Result {
     let mut command = nextest();
-    command.args(["-E", "package(conductor) & test(random_faults)"]);
+    command.args(["-E", "package(conductor-agents) & test(random_faults)"]);
     openly(command.env("CONDUCTOR_FAULT_SECONDS", "1200"))
 }
 
@@ -135,7 +135,7 @@ fn dependencies() -> Result {
 }
 
 /// A fetch that failed leaves a folder without a database.
-fn has_advisories() -> bool {
+pub(crate) fn has_advisories() -> bool {
     let folder = cargo_home().and_then(|home| std::fs::read_dir(home.join("advisory-dbs")).ok());
     folder.into_iter().flatten().flatten().any(|entry| entry.path().join(".git").exists())
 }
@@ -157,7 +157,7 @@ fn profile() -> &'static str {
     if is_ci() { "ci" } else { "default" }
 }
 
-fn cargo_home() -> Option<PathBuf> {
+pub(crate) fn cargo_home() -> Option<PathBuf> {
     home_of("CARGO_HOME", ".cargo")
 }
 

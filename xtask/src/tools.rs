@@ -41,6 +41,10 @@ pub(crate) const FOR_TESTS: [Program; 17] = [
 pub(crate) const FOR_BENCH: [Program; 3] =
     [program("make", "make"), program("ninja", "ninja-build"), program("parallel", "parallel")];
 
+/// What a package is installed with and looked at.
+pub(crate) const FOR_DIST_CHECK: [Program; 3] =
+    [program("debootstrap", "debootstrap"), program("lintian", "lintian"), program("chromium", "chromium")];
+
 /// Installs the missing ones where that is ours to do, else says what to do.
 pub(crate) fn provide(programs: &[Program]) -> Result {
     let missing = missing(programs);
@@ -69,6 +73,14 @@ pub(crate) fn provide_cargo_tools() -> Result {
         }
     }
     Ok(())
+}
+
+/// What puts the list of dependencies into a program.
+pub(crate) fn provide_auditable() -> Result {
+    match answers(&mut cargo(&["auditable", "--version"])) {
+        true => Ok(()),
+        false => openly(&mut cargo(&["install", "--quiet", "--locked", "cargo-auditable"])),
+    }
 }
 
 /// Which version of Schemathesis the tests of the API use; it is read there too.

@@ -173,7 +173,18 @@ pub(crate) struct Schema {
 pub(crate) struct Completions {
     /// Print the script for this shell
     #[arg(value_enum)]
-    pub(crate) shell: clap_complete::Shell,
+    pub(crate) shell: CompletingShell,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompletingShell {
+    Bash,
+    Elvish,
+    Fish,
+    Nushell,
+    #[value(name = "powershell")]
+    PowerShell,
+    Zsh,
 }
 
 #[derive(Debug, Args)]

@@ -1,10 +1,11 @@
 //! `conductor init`: a task file and a config to begin with, by what the project is.
 
-use std::io::{self, BufRead};
+mod wizard;
+
+use std::io;
 use std::path::Path;
 
 use conductor_core::file::{config_schema, schema};
-use conductor_core::plan::Plan;
 use conductor_engine::agents::subagents;
 use conductor_engine::agents::{Entry, Kind, Login, roster};
 use conductor_engine::worker::gates;
@@ -14,20 +15,34 @@ use super::{answer_either, talk};
 use crate::args;
 use crate::error::{CliError, Exit};
 use crate::output::writing;
-use crate::settings::trust;
+use crate::settings::{diagnostics, trust};
 
 /// What is written, as found or as answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 struct Choice {
     agent: String,
     /// None is installed: the agent is only the usual one, and the file's tasks are commands.
     no_agent: bool,
+    /// The user named the agent.
+    is_named: bool,
     /// Whether the project is a git repository.
     in_git: bool,
     verify: Vec<String>,
     parallel: u32,
+    /// In dollars, for a run.
+    max_cost: Option<f64>,
     /// The words of a first task, where there are any.
     prompt: Option<String>,
+}
+
+impl Choice {
+    /// Why the tasks are commands.
+    fn missing(&self) -> String {
+        match self.is_named {
+            true => format!("{} is not installed here", self.agent),
+            false => "no agent is installed".to_owned(),
+        }
+    }
 }
 
 /// Beside the config, so that an editor finds them without a network.
@@ -46,9 +61,10 @@ pub(crate) fn run(args: &args::Init) -> Result<Exit, CliError> {
             .help("without --wizard everything is chosen by what the project is"));
     }
     writing::may_write(&[&tasks, &config], args.force, INSTEAD)?;
-    let found = look(&root);
+    let agents = roster(&diagnostics::plan_of_good_configs());
+    let found = look(&root, &agents);
     let choice = match args.wizard {
-        true => ask(found, &mut io::stdin().lock())?,
+        true => wizard::ask(found, &agents, &mut io::stdin().lock())?,
         false => found,
     };
     writing::write(&root.join(TASKS_SCHEMA), &json(&schema()))?;
@@ -57,7 +73,7 @@ pub(crate) fn run(args: &args::Init) -> Result<Exit, CliError> {
     trust::trust_config(&root);
     writing::write(&tasks, &tasks_text(&choice, &up_to(&root, &here)))?;
     if choice.no_agent {
-        talk(format!("no agent is installed, so the tasks are commands; {HOW_TO_ADD}"));
+        talk(format!("{}, so the tasks are commands; {HOW_TO_ADD}", choice.missing()));
     }
     if choice.verify.is_empty() {
         talk("nothing here tells how this project is tested; name commands under `verify:`");
@@ -88,49 +104,20 @@ fn up_to(root: &Path, here: &Path) -> String {
     here.strip_prefix(root).map(|below| "../".repeat(below.components().count())).unwrap_or_default()
 }
 
-fn look(root: &Path) -> Choice {
-    let agents = roster(&Plan::default());
+fn look(root: &Path, agents: &[Entry]) -> Choice {
     let installed = || agents.iter().filter(|entry| entry.kind == Kind::BuiltIn && entry.path.is_some());
     let best = installed().find(|entry| entry.login == Login::Yes).or_else(|| installed().next());
     let name = |entry: &Entry| entry.name.clone();
     Choice {
         agent: best.map_or_else(|| "claude".to_owned(), name),
         no_agent: best.is_none(),
+        is_named: false,
         in_git: root.join(".git").exists(),
         verify: gates::detect(root),
         parallel: 3,
+        max_cost: None,
         prompt: None,
     }
-}
-
-/// Every answer may be empty, and then stays what was found.
-fn ask(mut choice: Choice, from: &mut impl BufRead) -> Result<Choice, CliError> {
-    let agent = writing::ask(from, &format!("Which agent does the work? [{}] ", choice.agent))?;
-    if !agent.is_empty() {
-        (choice.agent, choice.no_agent) = (agent, false);
-    }
-    let found = match choice.verify.is_empty() {
-        true => "none".to_owned(),
-        false => choice.verify.join(" && "),
-    };
-    let verify = writing::ask(from, &format!("Which command checks the work? [{found}] "))?;
-    if !verify.is_empty() {
-        choice.verify = if verify == "none" { Vec::new() } else { vec![verify] };
-    }
-    loop {
-        let parallel = writing::ask(from, &format!("How many tasks at once? [{}] ", choice.parallel))?;
-        match parallel.parse::<u32>() {
-            _ if parallel.is_empty() => break,
-            Ok(number) if (1..=100_000).contains(&number) => {
-                choice.parallel = number;
-                break;
-            }
-            _ => talk("a number from 1 on"),
-        }
-    }
-    let prompt = writing::ask(from, "What is to be done first? [an example] ")?;
-    choice.prompt = Some(prompt).filter(|prompt| !prompt.is_empty());
-    Ok(choice)
 }
 
 /// A text as JSON writes it, which every YAML reader takes as that text.
@@ -147,8 +134,18 @@ fn config_text(choice: &Choice) -> String {
         }
     };
     let agent = match choice.no_agent {
-        true => format!("# agent: {}   # none is installed here; see `conductor agents list`", choice.agent),
+        true => {
+            format!(
+                "# agent: {}   # {}; see `conductor agents list`",
+                quoted(&choice.agent),
+                choice.missing()
+            )
+        }
         false => format!("agent: {}", quoted(&choice.agent)),
+    };
+    let limits = match choice.max_cost {
+        Some(dollars) => format!("limits:\n  max_cost: {dollars}\n#  max_time: 2h\n"),
+        None => "# limits:\n#   max_cost: 5.00\n#   max_time: 2h\n".to_owned(),
     };
     format!(
         "# yaml-language-server: $schema={CONFIG_SCHEMA}
@@ -167,10 +164,7 @@ parallel: {parallel}
 # fix_rounds: 2
 
 # What a run may use in all.
-# limits:
-#   max_cost: 5.00
-#   max_time: 2h
-",
+{limits}",
         parallel = choice.parallel,
     )
 }
@@ -194,8 +188,9 @@ const README: &str = "Read this project. In README.md, write or correct the sect
 fn commands_text(choice: &Choice) -> String {
     let second = if choice.in_git { "git log --oneline -5" } else { "date" };
     let prompt = quoted(choice.prompt.as_deref().unwrap_or(README));
+    let missing = choice.missing();
     format!(
-        "# No agent is installed here, so these tasks are commands.
+        "# {missing}, so these tasks are commands.
 tasks:
   - id: files
     run: ls
@@ -243,13 +238,15 @@ mod tests {
 
     use super::*;
 
-    fn found() -> Choice {
+    pub(super) fn found() -> Choice {
         Choice {
             agent: "codex".to_owned(),
             no_agent: false,
+            is_named: false,
             in_git: true,
             verify: vec!["cargo test".to_owned(), "npm test -- --run: \"x\"".to_owned()],
             parallel: 3,
+            max_cost: None,
             prompt: None,
         }
     }
@@ -290,17 +287,5 @@ mod tests {
             let open = text.replace("  # - id: readme\n  #   prompt:", "  - id: readme\n    prompt:");
             assert_eq!(load(&source(&open)).unwrap().plan.tasks.len(), 3, "{open}");
         }
-    }
-
-    #[test]
-    fn answers_count_and_silence_keeps_what_was_found() {
-        let asked = |answers: &str| ask(found(), &mut answers.as_bytes()).unwrap();
-        assert_eq!(asked("\n\n\n\n"), found());
-        assert_eq!(asked(""), found());
-        let answered = asked("gemini\nmake check\nmany\n5\nDo it\n");
-        assert_eq!((answered.agent.as_str(), answered.parallel), ("gemini", 5));
-        assert_eq!(answered.verify, ["make check"]);
-        assert_eq!(answered.prompt.as_deref(), Some("Do it"));
-        assert!(asked("\nnone\n\n\n").verify.is_empty());
     }
 }

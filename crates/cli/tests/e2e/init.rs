@@ -130,7 +130,7 @@ fn the_wizard_is_refused_without_a_terminal() {
 #[test]
 fn at_a_terminal_it_asks() {
     let world = World::new();
-    let answers = "gemini\nmake check\n2\nSay hello\n";
+    let answers = "gemini\nmake check\n2\n7.50\nSay hello\n";
     let typed = |command: &str, answers: &str| {
         let mut script: Command = world.command_of("script");
         script.args(["-qec", &format!("{} {command}", crate::harness::CONDUCTOR), "/dev/null"]);
@@ -141,11 +141,49 @@ fn at_a_terminal_it_asks() {
     };
     typed("init --wizard", answers).expect(0).says("Which agent does the work?");
     let config = config(&world);
-    for part in ["agent: \"gemini\"", "- \"make check\"", "parallel: 2"] {
+    for part in ["agent: \"gemini\"", "- \"make check\"", "parallel: 2", "max_cost: 7.5"] {
         assert!(config.contains(part), "no {part} in {config}");
     }
     assert!(world.read("tasks.yaml").contains("Say hello"));
     typed("init", "n\n").expect(2).says("nothing was written");
     typed("init", "y\ny\n").expect(0);
     assert!(!world.read("tasks.yaml").contains("Say hello"));
+}
+
+/// Whatever is answered: the file that the questions end in is one that runs, here on a machine without an agent.
+#[test]
+fn the_questions_end_in_a_file_that_runs() {
+    let mut world = crate::repository::repository("");
+    without_agents(&mut world);
+    let program = format!("{0} init --wizard && {0} run tasks.yaml --ui plain", crate::harness::CONDUCTOR);
+    // Beside the few programs of the world: what the terminal's own shell needs.
+    for name in ["tmux", "stty", "sleep"] {
+        let found = std::env::split_paths(&std::env::var_os("PATH").unwrap())
+            .map(|folder| folder.join(name))
+            .find(|file| file.is_file());
+        if let Some(found) = found {
+            std::os::unix::fs::symlink(found, world.root().join("bin").join(name)).unwrap();
+        }
+    }
+    let Some(terminal) = crate::tmux::Terminal::with(&mut world, (120, 40), "cd repo", &program) else {
+        return;
+    };
+    for (asked, answer) in [
+        ("Which agent does the work? [none is installed]", "claud"),
+        ("did you mean claude?", "claude"),
+        ("Which command checks the work?", ""),
+        ("How many tasks at once? [3]", "2"),
+        ("How many dollars may a run cost?", "a lot"),
+        ("a sum in dollars", "4"),
+        ("What is to be done first? [an example]", "Write a poem about worktrees"),
+    ] {
+        terminal.wait_for(&[asked]);
+        terminal.tmux(&["send-keys", "-l", answer]);
+        terminal.press(&["Enter"]);
+    }
+    terminal.wait_for(&["claude is not installed here, so the tasks are commands"]);
+    terminal.wait_for(&["2 of 2 completed"]);
+    terminal.ended(0);
+    assert!(terminal.world.read("repo/tasks.yaml").contains("Write a poem about worktrees"));
+    terminal.world.conductor(&["validate", "repo/tasks.yaml"]).expect(0);
 }

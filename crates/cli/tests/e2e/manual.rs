@@ -45,6 +45,11 @@ fn every_shell_gets_something_it_understands() {
             assert!(status.success(), "{shell}");
         }
     }
+    // Nushell asks nothing of us: its script has all commands and options in it.
+    let script = world.conductor(&["completions", "nushell"]).expect(0).stdout;
+    for part in ["export extern conductor [", "\"conductor task retry\"", "--parallel"] {
+        assert!(script.contains(part), "no {part}");
+    }
     assert_eq!(completed(&world, &["conductor", "reh"]), ["rehearse"]);
     assert!(completed(&world, &["conductor", "run", "--paral"]).contains(&"--parallel".to_owned()));
     world.conductor(&["completions", "csh"]).expect(2);
