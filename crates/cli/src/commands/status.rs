@@ -6,8 +6,10 @@ mod watch;
 
 use conductor_core::run::costs;
 use conductor_core::schedule::{AtWork, Snapshot, Waiting, Words};
+use conductor_core::values::units::Timestamp;
 use conductor_engine::dispatch::LiveView;
 use conductor_engine::host::home::Home;
+use conductor_engine::process::shim::{self, ShimRecord};
 use serde_json::{Value, json};
 
 use super::wait::exit_code;
@@ -37,7 +39,7 @@ pub(crate) fn run(args: &args::Status) -> Result<Exit, CliError> {
                 talk(format!("run {} is driven by {machine}; this is what its log says", newest.id));
             }
             // A coordinator that is about to begin or to end is not reached, and lives.
-            show(&Seen { pid, ..Seen::left(archive.read(newest).await?) }, args.json)?;
+            show(&Seen { pid, ..Seen::left(&archive.home, archive.read(newest).await?) }, args.json)?;
             match (args.watch, pid) {
                 (true, None) => exit_code(&archive.home, &newest.id).await,
                 (true, Some(_)) => Ok(Exit::StillRunning),
@@ -64,19 +66,22 @@ pub(crate) struct Seen {
     pub(crate) snapshot: Snapshot,
     /// Why its store cannot be written, where it cannot.
     pub(crate) away: Option<String>,
+    /// Agents that work on without a coordinator, and since when.
+    pub(crate) alone: Vec<(ShimRecord, Timestamp)>,
 }
 
 impl Seen {
     pub(crate) fn live(live_view: LiveView) -> Seen {
         let LiveView { run, directory, pid, snapshot, away, .. } = live_view;
         let (run, directory) = (run.to_string(), directory.display().to_string());
-        Seen { run, directory, pid: Some(pid), snapshot, away }
+        Seen { run, directory, pid: Some(pid), snapshot, away, alone: Vec::new() }
     }
 
-    pub(crate) fn left(found: Found) -> Seen {
+    pub(crate) fn left(home: &Home, found: Found) -> Seen {
+        let alone = shim::alone(&home.run(&found.stored.id));
         let run = found.stored.id.to_string();
         let directory = found.stored.directory.display().to_string();
-        Seen { run, directory, pid: None, snapshot: Snapshot::of(&found.run), away: None }
+        Seen { run, directory, pid: None, snapshot: Snapshot::of(&found.run), away: None, alone }
     }
 }
 
@@ -111,8 +116,14 @@ pub(crate) fn json(seen: &Seen) -> Value {
         "failed": s.failed.iter().map(words).collect::<Vec<_>>(),
         "git_settings_touched": s.settings,
         "conflicts_ahead": s.ahead.iter().map(words).collect::<Vec<_>>(),
+        "alone": seen.alone.iter().map(alone).collect::<Vec<_>>(),
         "parked_agents": s.parked.iter().map(|(agent, until)| json!({ "agent": agent, "until": timestamp(until.0) })).collect::<Vec<_>>(),
     })
+}
+
+fn alone((shim, since): &(ShimRecord, Timestamp)) -> Value {
+    let ShimRecord { task, attempt, agent, .. } = shim;
+    json!({ "task": task, "attempt": attempt, "pid": agent.pid, "shim_pid": shim.shim.pid, "since": timestamp(since.0) })
 }
 
 fn at_work(at_work: &AtWork) -> Value {

@@ -59,6 +59,10 @@ impl Lines {
             .or_else(|| self.of_run(event))
     }
 
+    fn again(&self, task: &TaskId, worked: Millis) -> String {
+        self.aside(DIM, "again", task, &format!("  its agent has gone on; at work for {worked}"))
+    }
+
     /// What attempts do.
     fn of_attempt(&mut self, event: &Event) -> Option<String> {
         match event {
@@ -77,12 +81,7 @@ impl Lines {
             Event::LeaseLost { task, worker, .. } => {
                 Some(self.aside(YELLOW, "lost", task, &format!("  its worker {worker} is gone or silent")))
             }
-            Event::AttemptReattached { task, worked, .. } => Some(self.aside(
-                DIM,
-                "again",
-                task,
-                &format!("  its agent has gone on; at work for {worked}"),
-            )),
+            Event::AttemptReattached { task, worked, .. } => Some(self.again(task, *worked)),
             Event::WorkSetAside { task, why, .. } => {
                 let words = match why {
                     SetAside::Changed { task } => {

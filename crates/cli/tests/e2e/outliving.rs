@@ -205,3 +205,28 @@ fn what_an_agent_leaves_running_ends_with_it_however_it_hides() {
     assert!(!is_alive(daemon));
     expect_no_leftovers(&world.run_id());
 }
+
+#[test]
+fn agents_that_are_alone_are_told_of_and_ended_where_nothing_will_resume_their_run() {
+    let mut world = world(WORKER);
+    world.set("CONDUCTOR_ORPHAN_GRACE", "1h");
+    let live = start(&world, &[]);
+    world.wait_for_file("begun");
+    let (run, agent) = (world.run_id(), pids(&world)[0]);
+    assert!(!conductor(&world, &["doctor"]).stdout.contains("without a coordinator"));
+    kill(live);
+    // Nothing while the coordinator is about to be gone.
+    let status = |world: &World| -> serde_json::Value {
+        serde_json::from_str(&conductor(world, &["status", "--json", &run]).stdout).unwrap_or_default()
+    };
+    wait_for("its shim to be alone", || (status(&world)["alone"][0]["pid"] == agent).then_some(()));
+    conductor(&world, &["status", &run]).says("the agent of a works on without a coordinator");
+    conductor(&world, &["doctor", "--fix"]).says("1 agent of run").says("conductor run --resume");
+    assert!(is_alive(agent), "the run can be resumed");
+    // A run that the store does not know any more.
+    for table in ["events", "runs"] {
+        world.sql(&format!("DELETE FROM {table}"));
+    }
+    conductor(&world, &["doctor", "--fix"]).says("nothing will resume the run");
+    wait_for("the agent's end", || (!is_alive(agent) && shims(&world).is_empty()).then_some(()));
+}

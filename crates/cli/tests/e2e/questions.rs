@@ -125,6 +125,9 @@ sleep 600
         let world = world(tasks, &[("hangs", &hangs(again))]);
         let live = start(&world, &[]);
         world.wait_for_file("working");
+        live.signal(rustix::process::Signal::KILL);
+        // It could be gone on with otherwise.
+        crate::outliving::kill_shims(&world);
         drop(live);
         world.write("dead", "");
         conductor(&world, &["run", "--resume"]).expect(0);

@@ -114,6 +114,8 @@ tasks:
     world.wait_for_file("up");
     wait_for("its session", || (!world.logged("session_started").is_empty()).then_some(()));
     live.signal(Signal::KILL);
+    // It could be gone on with otherwise.
+    crate::outliving::kill_shims(&world);
     drop(live);
     let before = lines(&world);
     assert_eq!(before.iter().map(|line| line["status"].as_str().unwrap()).collect::<Vec<_>>(), ["started"]);

@@ -1,7 +1,6 @@
 //! What is known of the processes of one run, in the process that starts them. Several runs in one process have one each.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -21,22 +20,11 @@ pub struct RunProcesses {
     descent: Descent,
     /// Attempts that ended since the last look.
     due: Mutex<Vec<Mark>>,
-    /// Agents that shims hold go on without us.
-    let_go: AtomicBool,
 }
 
 impl RunProcesses {
     pub fn new(run: RunId) -> Arc<RunProcesses> {
-        Arc::new(RunProcesses {
-            descent: Descent::of(run.clone()),
-            run,
-            due: Mutex::default(),
-            let_go: AtomicBool::new(false),
-        })
-    }
-
-    pub(super) fn are_let_go(&self) -> bool {
-        self.let_go.load(Ordering::Relaxed)
+        Arc::new(RunProcesses { descent: Descent::of(run.clone()), run, due: Mutex::default() })
     }
 
     pub(super) fn run(&self) -> &RunId {

@@ -40,7 +40,7 @@ use crate::host::logs::{self, carried, millis};
 use crate::host::panics::caught;
 use crate::host::redact;
 use crate::host::shortage;
-use crate::process::Teardown;
+use crate::process::{Teardown, shim};
 use crate::runs::conflict_monitor::{AtWork, ConflictMonitor};
 use crate::runs::control::ControlServer;
 use crate::runs::control::elsewhere::Passing;
@@ -250,6 +250,7 @@ impl Coordinator {
             return Err(error);
         }
         self.teardown.finish().await;
+        shim::clear(self.claim.directory());
         self.look_a_last_time().await?;
         self.messages.close();
         while self.messages.try_recv().is_ok() {}

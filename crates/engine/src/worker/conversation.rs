@@ -142,7 +142,9 @@ impl Conversation {
     }
 
     fn close_stdin(&mut self) {
-        self.stdin_writer.take().map(Stdin::close);
+        if let Some(stdin_writer) = self.stdin_writer.take() {
+            stdin_writer.close();
+        }
     }
 
     /// To what it has said up to this place.
@@ -246,10 +248,7 @@ impl Conversation {
                 for said in std::mem::take(&mut heard.said) {
                     let said = clean(said, transcript.redactor());
                     if is_new {
-                        push_words(&said, &mut news);
-                    }
-                    if let Some(calls) = self.calls.as_mut().filter(|_| is_new) {
-                        note(calls, &said);
+                        tell(&said, &mut news, self.calls.as_mut());
                     }
                     if let Said::Tool(tool, what) = &said {
                         let words = format!("{tool} {what}");
@@ -260,11 +259,8 @@ impl Conversation {
                             if let Some(stdin_writer) = &self.stdin_writer {
                                 stdin_writer.say(Some(place), self.translator.say(&words));
                             }
-                            if let Some(recorder) = self.recorder.as_ref().filter(|_| is_new) {
-                                recorder.told(Who::Conductor, &words, stream.length());
-                            }
                             if is_new {
-                                push_words(&Said::Note(format!("conductor: {words}")), &mut news);
+                                told(words, &mut news, (self.recorder.as_ref(), stream.length()));
                             }
                         }
                         Some(Sign::Stop(why)) => {
@@ -281,8 +277,8 @@ impl Conversation {
                 if let Some(stdin_writer) = self.stdin_writer.as_ref().filter(|_| !heard.reply.is_empty()) {
                     stdin_writer.say(Some(place), heard.reply);
                 }
-                if heard.over {
-                    self.stdin_writer.take().map(Stdin::close);
+                if let Some(stdin_writer) = self.stdin_writer.take_if(|_| heard.over) {
+                    stdin_writer.close();
                 }
                 self.runaway = heard.stuck.or(self.runaway.take());
             }
@@ -411,6 +407,22 @@ fn clean(said: Said, redactor: &Redactor) -> Said {
         Said::Denied(what) => Said::Denied(redactor.string(what)),
         Said::Note(what) => Said::Note(redactor.string(what)),
     }
+}
+
+/// What it says, for people.
+fn tell(said: &Said, news: &mut String, calls: Option<&mut CallLog>) {
+    push_words(said, news);
+    if let Some(calls) = calls {
+        note(calls, said);
+    }
+}
+
+/// What it is told because it does the same over and over.
+fn told(words: String, news: &mut String, (recorder, place): (Option<&Recorder>, u64)) {
+    if let Some(recorder) = recorder {
+        recorder.told(Who::Conductor, &words, place);
+    }
+    push_words(&Said::Note(format!("conductor: {words}")), news);
 }
 
 /// What is said of its tools.

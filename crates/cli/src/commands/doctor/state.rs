@@ -10,8 +10,9 @@ use conductor_core::values::ids::RunId;
 use conductor_engine::agents::AgentError;
 use conductor_engine::agents::subagents;
 use conductor_engine::git::workspaces::inventory;
+use conductor_engine::host::clock::wall;
 use conductor_engine::host::home::Home;
-use conductor_engine::process;
+use conductor_engine::process::{self, shim};
 use conductor_engine::stores::{self, StoredRun, integrity};
 
 use super::{Finding, witnesses};
@@ -221,6 +222,7 @@ async fn shared_store(home: &Home) -> (Finding, Option<Vec<StoredRun>>) {
 async fn dead_runs(home: &Home, stored: &[StoredRun], fix: bool) -> Vec<Finding> {
     let dead: Vec<RunId> = home.runs().into_iter().filter(|run| !home.is_live(run)).collect();
     let is_over = |run: &RunId| stored.iter().any(|one| one.id == *run && one.is_over());
+    let is_known = |run: &RunId| stored.iter().any(|one| one.id == *run);
     let mut findings = Vec::new();
     let sockets: Vec<PathBuf> =
         dead.iter().map(|run| home.run(run).join("control")).filter(|socket| socket.exists()).collect();
@@ -229,7 +231,10 @@ async fn dead_runs(home: &Home, stored: &[StoredRun], fix: bool) -> Vec<Finding>
     let spools: Vec<PathBuf> =
         dead.iter().filter(|run| is_over(run)).flat_map(|run| spools(&home.run(run))).collect();
     findings.extend(removable("spools", "an output file that was left over", &spools, fix));
-    let alive: Vec<u32> = dead.iter().flat_map(process::alive).collect();
+    findings
+        .extend(dead.iter().filter_map(|run| agents_alone(home, run, is_over(run) || !is_known(run), fix)));
+    let has_shims = |run: &&RunId| !shim::living(&home.run(run)).is_empty();
+    let alive: Vec<u32> = dead.iter().filter(|run| !has_shims(run)).flat_map(process::alive).collect();
     if !alive.is_empty() {
         let pids = alive.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
         findings.push(
@@ -243,6 +248,29 @@ async fn dead_runs(home: &Home, stored: &[StoredRun], fix: bool) -> Vec<Finding>
         findings.push(Finding::ok("leftovers", "dead runs have left nothing behind"));
     }
     findings
+}
+
+/// Agents that work on without a coordinator. Those of a run that nothing will take up again are ended.
+fn agents_alone(home: &Home, run: &RunId, is_lost: bool, fix: bool) -> Option<Finding> {
+    let folder = home.run(run);
+    let alone = shim::living(&folder);
+    let first = alone.first()?;
+    let since = shim::alone(&folder).iter().map(|(_, since)| wall() - *since).max().unwrap_or_default();
+    let (count, task, pid) = (counted(alone.len(), "agent"), &first.task, first.agent.pid);
+    let told = format!("{count} of run {run} without a coordinator for {since}: {task} (process {pid}), …");
+    let told = if alone.len() == 1 { told.trim_end_matches(", …").to_owned() } else { told };
+    let finding = Finding::warning("shims", told);
+    if !is_lost {
+        return Some(finding.remedy(format!("conductor run --resume {run}, which goes on with them")));
+    }
+    let finding = finding.remedy("nothing will resume the run; `conductor doctor --fix` ends them");
+    // Its lock is held meanwhile, so that no coordinator begins.
+    let Some(_claim) = fix.then(|| home.claim(run).ok()).flatten() else { return Some(finding) };
+    let ended = process::end_leftovers(run, &folder, &[]);
+    match shim::living(&folder).is_empty() {
+        true => Some(finding.mended(format!("ended {}", counted(ended, "process")))),
+        false => Some(finding),
+    }
 }
 
 fn removable(check: &'static str, what: &str, files: &[PathBuf], fix: bool) -> Option<Finding> {

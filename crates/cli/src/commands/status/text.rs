@@ -7,6 +7,8 @@ use conductor_core::run::event::{DrainReason, StopReason};
 use conductor_core::schedule::{AtWork, Phase, Snapshot, Wait, Waiting, Words};
 use conductor_core::values::ids::TaskId;
 
+use conductor_engine::host::clock::wall;
+
 use super::Seen;
 use crate::end_block::one_line;
 
@@ -40,6 +42,13 @@ pub(super) fn body(seen: &Seen) -> String {
 /// What the user can do about it, each with its command.
 pub(super) fn calls(seen: &Seen) -> String {
     let mut out = String::new();
+    for (shim, since) in &seen.alone {
+        let (task, pid, so_long) = (&shim.task, shim.agent.pid, wall() - *since);
+        let _ = writeln!(
+            out,
+            "\nthe agent of {task} works on without a coordinator (process {pid}, for {so_long})"
+        );
+    }
     questions(&mut out, seen);
     reviews(&mut out, seen);
     if seen.pid.is_none() {

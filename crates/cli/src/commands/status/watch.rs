@@ -45,7 +45,7 @@ pub(super) fn watch(home: &Home, first: LiveView, as_json: bool) -> Result<Exit,
 
 async fn last(home: &Home, run: &RunId, view: &mut View) -> Result<Exit, CliError> {
     let archive = Archive::open().await?;
-    view.show(&Seen::left(archive.read(&archive.named(run.as_str())?).await?))?;
+    view.show(&Seen::left(&archive.home, archive.read(&archive.named(run.as_str())?).await?))?;
     exit_code(home, run).await
 }
 

@@ -21,8 +21,9 @@ use rustix::process::{Pid, Signal};
 use super::super::control_group::{Group, leave_group_of};
 use super::super::{GRACE, children, collecting, exit, pid, set_up, tree};
 use super::frames::{Frame, Incoming, Kind, VERSION};
-use super::records::{EndedBy, ExitRecord, SOCKET, Said, ShimRecord};
+use super::records::{EndedBy, ExitRecord, SOCKET, Said, ShimRecord, note_alone};
 use super::{Address, Hello, Start, Welcome, passing};
+use crate::host::clock::wall;
 
 /// How long a coordinator may take to say who it is, or to take in what it is told.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -123,6 +124,7 @@ impl Keeper {
         if let Some(stdin) = &stdin {
             rustix::io::ioctl_fionbio(stdin, true)?;
         }
+        let (task, attempt) = (start.mark.task.clone(), start.mark.attempt);
         let keeper = Keeper {
             folder: folder.to_owned(),
             start,
@@ -141,7 +143,7 @@ impl Keeper {
             ending: None,
             said: Said::default(),
         };
-        ShimRecord::of_this_process(agent).write(folder).inspect_err(|_| keeper.kill())?;
+        ShimRecord::of_this_process(task, attempt, agent).write(folder).inspect_err(|_| keeper.kill())?;
         Ok(keeper)
     }
 
@@ -158,6 +160,7 @@ impl Keeper {
         stream.set_write_timeout(Some(PATIENCE))?;
         self.link = Some(Link { stream, incoming: Incoming::default(), floor: self.said.answered });
         self.alone_since = None;
+        note_alone(&self.folder, None);
         Ok(())
     }
 
@@ -172,6 +175,7 @@ impl Keeper {
             }
         }
         let ended = self.collect()?;
+        let _ = std::fs::remove_file(self.folder.join(SOCKET));
         let written = ended.write(&self.folder);
         if let (Some(link), Ok(frame)) = (&mut self.link, Frame::json(Kind::Ended, &ended)) {
             let _ = frame.write(&mut link.stream);
@@ -255,16 +259,21 @@ impl Keeper {
         match link.stream.read(&mut bytes) {
             Ok(read) if read > 0 => link.incoming.add(&bytes[..read]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            _ => return self.alone_since = Some(Instant::now()),
+            _ => return self.is_alone(),
         }
         loop {
             match link.incoming.next() {
                 Ok(Some(frame)) => self.carry_out(frame, link.floor),
                 Ok(None) => break,
-                Err(_) => return self.alone_since = Some(Instant::now()),
+                Err(_) => return self.is_alone(),
             }
         }
         self.link = Some(link);
+    }
+
+    fn is_alone(&mut self) {
+        self.alone_since = Some(Instant::now());
+        note_alone(&self.folder, Some(wall()));
     }
 
     fn carry_out(&mut self, frame: Frame, floor: u64) {

@@ -236,24 +236,16 @@ impl ShimLink {
         })
     }
 
-    /// Let go of by an error or a panic: it does not go on.
-    pub(in super::super) fn abandon(&mut self) {
-        self.signal(Signal::KILL);
-        self.forget();
-    }
-
-    /// It goes on, for the coordinator that takes hold of it next.
-    pub(in super::super) fn let_go(&mut self) {
-        self.forget();
-    }
-
     fn forget(&self) {
         self.shim.inspect(|shim| children::forget(shim.pid));
     }
 }
 
+/// One that is let go of before its end, by an error or a panic, does not go on.
 impl Drop for ShimLink {
     fn drop(&mut self) {
+        self.signal(Signal::KILL);
+        self.forget();
         // The threads that read and write are let out.
         self.stream.as_ref().inspect(|stream| drop(stream.shutdown(std::net::Shutdown::Both)));
     }

@@ -29,8 +29,8 @@ use super::{Launch, Mark};
 pub use keeping::{keep, silence};
 pub(crate) use link::ShimLink;
 pub(crate) use link::{Attached, Notes, Through, attach, make_folder};
-pub(crate) use records::{EndedBy, Said, folder, folders};
-pub use records::{ExitRecord, ShimRecord, living};
+pub(crate) use records::{EndedBy, Said, clear, folder, folders};
+pub use records::{ExitRecord, ShimRecord, alone, living};
 
 /// The name of the hidden command that is a shim.
 pub const COMMAND: &str = "shim";

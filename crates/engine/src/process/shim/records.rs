@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use conductor_core::run::event::{Process, Processes};
-use conductor_core::values::units::Millis;
+use conductor_core::values::ids::{Attempt, TaskId};
+use conductor_core::values::units::{Millis, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::super::{Exit, descent, tree};
@@ -15,11 +16,14 @@ use crate::host::access;
 pub(super) const SOCKET: &str = "socket";
 const SHIM: &str = "shim.json";
 const EXIT: &str = "exit.json";
+const ALONE: &str = "alone";
 
 /// A shim that is or was there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShimRecord {
     pub version: u32,
+    pub task: TaskId,
+    pub attempt: Attempt,
     /// Of the machine's start: numbers of processes mean nothing after another one.
     pub boot: String,
     pub shim: Process,
@@ -27,10 +31,10 @@ pub struct ShimRecord {
 }
 
 impl ShimRecord {
-    pub(super) fn of_this_process(agent: Process) -> ShimRecord {
+    pub(super) fn of_this_process(task: TaskId, attempt: Attempt, agent: Process) -> ShimRecord {
         let pid = std::process::id();
         let shim = Process { pid, start_time: tree::start_time(pid).unwrap_or(0) };
-        ShimRecord { version: super::frames::VERSION, boot: descent::boot(), shim, agent }
+        ShimRecord { version: super::frames::VERSION, task, attempt, boot: descent::boot(), shim, agent }
     }
 
     pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
@@ -125,6 +129,30 @@ pub(crate) fn folders(run_folder: &Path) -> Vec<PathBuf> {
     all
 }
 
+/// Nothing is needed of the shims of a run any more: its attempts are over, and that is recorded.
+pub(crate) fn clear(run_folder: &Path) {
+    let _ = fs::remove_dir_all(run_folder.join("shims"));
+}
+
+/// Since when no coordinator has been there, for those who look on.
+pub(super) fn note_alone(folder: &Path, since: Option<Timestamp>) {
+    let path = folder.join(ALONE);
+    let _ = match since {
+        Some(since) => access::replace(&path, since.0.to_string()),
+        None => fs::remove_file(path),
+    };
+}
+
+/// The shims of a run that hold agents without a coordinator, and since when.
+pub fn alone(run_folder: &Path) -> Vec<(ShimRecord, Timestamp)> {
+    let each = |folder: PathBuf| {
+        let record = ShimRecord::read(&folder).filter(ShimRecord::lives)?;
+        let since = fs::read_to_string(folder.join(ALONE)).ok()?.trim().parse().ok()?;
+        Some((record, Timestamp(since)))
+    };
+    folders(run_folder).into_iter().filter_map(each).collect()
+}
+
 /// The shims of a run that live.
 pub fn living(run_folder: &Path) -> Vec<ShimRecord> {
     let records = folders(run_folder).into_iter().filter_map(|folder| ShimRecord::read(&folder));
@@ -141,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_shim_is_known_only_by_boot_number_and_start() {
-        let us = ShimRecord::of_this_process(process(1));
+        let us = ShimRecord::of_this_process(TaskId::parse("t").unwrap(), Attempt(1), process(1));
         assert!(us.lives());
         let other = Process { start_time: us.shim.start_time + 1, ..us.shim };
         assert!(!ShimRecord { shim: other, ..us.clone() }.lives(), "another process of this number");
@@ -151,7 +179,14 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         assert!(living(run.path()).is_empty());
         us.write(&folder).unwrap();
-        assert_eq!(living(run.path()), [us]);
+        assert_eq!(living(run.path()), std::slice::from_ref(&us));
+        assert_eq!(alone(run.path()), []);
+        note_alone(&folder, Some(Timestamp(7)));
+        assert_eq!(alone(run.path()), [(us, Timestamp(7))]);
+        note_alone(&folder, None);
+        assert_eq!(alone(run.path()), []);
+        clear(run.path());
+        assert!(living(run.path()).is_empty());
     }
 
     #[test]

@@ -35,10 +35,7 @@ impl Coordinator {
         world: World,
     ) -> Result<(Coordinator, mpsc::UnboundedReceiver<String>), CoordinatorError> {
         let id = world.log.run().clone();
-        let reattaching = Reattaching::default();
-        if world.shim.is_some() && world.workers.is_none() {
-            reattaching.find(&id, &run, world.claim.directory(), &world.output);
-        }
+        let reattaching = reattaching(&id, &run, &world);
         let attached = reattaching.attached();
         let goes_on = |task: &TaskId| attached.contains_key(task);
         clear_processes(&id, &run, &world.claim, &reattaching.spared(), goes_on);
@@ -47,25 +44,16 @@ impl Coordinator {
         let (used, uncounted) = left_usage(&run, &world.output, goes_on);
         rescue_transcripts(&run, &world.output, &caller, goes_on);
         let (sender, messages) = mpsc::unbounded_channel();
-        let (notices, notice_reader) = mpsc::unbounded_channel();
-        if let Some(run_repo) = world.workspaces.run_repo() {
-            run_repo.listen(notices.clone());
-        }
+        let (notices, notice_reader) = notices(&world);
         let (at_work, ours) = (AtWork::default(), ours(&world));
         let conflict_monitor = conflict_monitor(&world, &at_work, &ours);
         let context = context(&id, &world, ours, &start.options.limits);
         let World { log, claim, workspaces, directory, examiner, reaper, shim, workers, .. } = world;
         let link = Link::new(sender.clone(), notices.clone());
-        let plan = run.plan().clone();
-        let mut worker = Worker::new(Arc::new(context), plan, workspaces, caller, link);
+        let mut worker = Worker::new(Arc::new(context), run.plan().clone(), workspaces, caller, link);
         worker.services.reattaching = reattaching;
-        if let Some(program) = shim.filter(|_| workers.is_none()) {
-            let grace = start.options.limits.orphan_grace.unwrap_or(ORPHAN_GRACE);
-            let place = ShimPlace { program, run_folder: claim.directory().to_owned(), grace };
-            let _ = worker.services.shims.set(place);
-        }
-        let worker = Arc::new(worker);
-        worker.services.processes.record_descent(claim.directory());
+        let shim = shim.filter(|_| workers.is_none());
+        let worker = equipped(worker, shim, &claim, &start.options.limits);
         let dispatch = dispatch(workers, &worker);
         let (left, troubles) = worker.workspaces.rescue_left(&run, goes_on);
         troubles.into_iter().chain(uncounted).for_each(|trouble| worker.notice(trouble));
@@ -112,6 +100,33 @@ impl Coordinator {
         };
         Ok((coordinator, notice_reader))
     }
+}
+
+/// What goes on without a coordinator, or has come to its end meanwhile.
+fn reattaching(id: &RunId, run: &Run, world: &World) -> Reattaching {
+    let reattaching = Reattaching::default();
+    if world.shim.is_some() && world.workers.is_none() {
+        reattaching.find(id, run, world.claim.directory(), &world.output);
+    }
+    reattaching
+}
+
+/// With all that it takes to start processes that can be found again.
+fn equipped(worker: Worker, shim: Option<PathBuf>, claim: &RunClaim, limits: &Limits) -> Arc<Worker> {
+    let grace = limits.orphan_grace.unwrap_or(ORPHAN_GRACE);
+    let place = |program| ShimPlace { program, run_folder: claim.directory().to_owned(), grace };
+    shim.map(|program| worker.services.shims.set(place(program)));
+    worker.services.processes.record_descent(claim.directory());
+    Arc::new(worker)
+}
+
+/// What the user is told, also of git.
+fn notices(world: &World) -> (mpsc::UnboundedSender<String>, mpsc::UnboundedReceiver<String>) {
+    let (notices, notice_reader) = mpsc::unbounded_channel();
+    if let Some(run_repo) = world.workspaces.run_repo() {
+        run_repo.listen(notices.clone());
+    }
+    (notices, notice_reader)
 }
 
 fn context(id: &RunId, world: &World, ours: Vec<PathBuf>, limits: &Limits) -> RunContext {
