@@ -402,6 +402,12 @@ impl Found<'_> {
         let is_given = |path: &str| write.iter().any(|given| self.meant(given) == path);
         let kept: Vec<String> = around.present.iter().map(|path| format!("{tree}/{path}")).collect();
         let kept: Vec<String> = kept.into_iter().filter(|path| !is_given(path)).collect();
+        // A folder that something lies over could still be moved away as a whole, unless it is such a place itself.
+        let mut folders: Vec<&str> =
+            kept.iter().filter_map(|path| path.rsplit_once('/')).map(|(folder, _)| folder).collect();
+        folders.dedup();
+        folders.retain(|folder| folder != tree);
+        folders.into_iter().for_each(|folder| self.add(folder, Access::Write));
         kept.into_iter().for_each(|path| self.add(path, Access::Read));
         if let GitPlace::Worktree { .. } = around.git {
             self.add(format!("{tree}/.git"), Access::Read);
