@@ -17,6 +17,11 @@ use thiserror::Error;
 use crate::plan::{Network, Sandbox, Task};
 use hosts::HostRule;
 
+/// Whether an agent makes a sandbox of its own for its commands, and cannot do that inside of another one.
+pub fn confines_itself(agent: &str) -> bool {
+    agent == "codex"
+}
+
 /// What a process can do with a path and all below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
