@@ -73,8 +73,25 @@ const GEMINI: Needs = Needs {
 const OPENCODE: Needs = Needs {
     write: &[],
     make: &[".local/share/opencode", ".local/state/opencode"],
-    read: &[".config/opencode", ".local/share/opencode/bin", ".opencode/bin"],
-    copy: &[],
+    read: &[
+        ".config/opencode/agent",
+        ".config/opencode/agents",
+        ".config/opencode/command",
+        ".config/opencode/commands",
+        ".config/opencode/node_modules",
+        ".config/opencode/plugin",
+        ".config/opencode/plugins",
+        ".config/opencode/skills",
+        ".local/share/opencode/bin",
+        ".opencode/bin",
+    ],
+    copy: &[
+        ".config/opencode/AGENTS.md",
+        ".config/opencode/config.json",
+        ".config/opencode/opencode.json",
+        ".config/opencode/opencode.jsonc",
+        ".config/opencode/package.json",
+    ],
     variable: None,
     hosts: &[
         "opencode.ai",

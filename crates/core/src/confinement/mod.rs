@@ -8,6 +8,7 @@
 
 mod agents;
 pub mod hosts;
+mod paths;
 
 use std::collections::BTreeMap;
 
@@ -16,6 +17,13 @@ use thiserror::Error;
 
 use crate::plan::{Network, Sandbox, Task};
 use hosts::HostRule;
+pub use paths::PROTECTED;
+use paths::{CACHES, MOVED, OF_THE_CHECKOUT, OF_THE_SYSTEM, SYSTEM, TOOLS};
+
+/// Whether an agent makes a sandbox of its own for its commands, and cannot do that inside of another one.
+pub fn confines_itself(agent: &str) -> bool {
+    agent == "codex"
+}
 
 /// What a process can do with a path and all below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,128 +98,6 @@ pub enum Unconfinable {
     #[error("it works in {0}, which holds the whole home directory")]
     HoldsHome(String),
 }
-
-/// What programs are started from and set up by.
-const SYSTEM: [&str; 19] = [
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/libx32",
-    "/etc",
-    "/opt",
-    "/nix",
-    "/gnu",
-    "/snap",
-    "/home/linuxbrew/.linuxbrew",
-    "/var/lib/ca-certificates",
-    "/run/systemd/resolve",
-    "/run/resolvconf",
-    "/run/NetworkManager/resolv.conf",
-    "/run/current-system",
-    "/sys/devices/system/cpu",
-];
-
-/// What in there is for the system's own use. Who is root could read it otherwise.
-const OF_THE_SYSTEM: [&str; 25] = [
-    "/etc/shadow",
-    "/etc/shadow-",
-    "/etc/gshadow",
-    "/etc/gshadow-",
-    "/etc/sudoers",
-    "/etc/sudoers.d",
-    "/etc/ssh",
-    "/etc/ssl/private",
-    "/etc/pki/tls/private",
-    "/etc/krb5.keytab",
-    "/etc/kubernetes",
-    "/etc/rancher",
-    "/etc/docker",
-    "/etc/containers/auth.json",
-    "/etc/wireguard",
-    "/etc/openvpn",
-    "/etc/ipsec.secrets",
-    "/etc/letsencrypt",
-    "/etc/netplan",
-    "/etc/NetworkManager/system-connections",
-    "/etc/wpa_supplicant",
-    "/etc/ppp",
-    "/etc/cron.d",
-    "/etc/security/opasswd",
-    "/etc/machine-id",
-];
-
-/// Where programs of the user's own are, below the home.
-const TOOLS: [&str; 22] = [
-    ".cargo/bin",
-    ".cargo/config.toml",
-    ".cargo/env",
-    ".rustup",
-    ".nvm",
-    ".fnm",
-    ".local/share/fnm",
-    ".volta",
-    ".npm-global",
-    ".bun/bin",
-    ".deno/bin",
-    ".local/bin",
-    ".local/lib",
-    ".local/share/mise",
-    ".local/share/pnpm",
-    ".local/share/uv",
-    ".pyenv",
-    ".rbenv",
-    ".asdf",
-    ".sdkman",
-    ".ghcup",
-    "go/bin",
-];
-
-/// What package managers have fetched. With a network they fetch anew, into the attempt's own home: what an agent puts into
-/// a shared cache would be run by the user later. Without one they can only read what is there.
-const CACHES: [&str; 9] = [
-    ".cargo/registry",
-    ".cargo/git",
-    ".npm/_cacache",
-    ".cache/pip",
-    ".cache/uv",
-    "go/pkg/mod",
-    ".m2/repository",
-    ".gradle/caches",
-    ".local/share/pnpm/store",
-];
-
-/// Variables that move folders of the home elsewhere, and which.
-const MOVED: [(&str, &str); 7] = [
-    ("CARGO_HOME", ".cargo"),
-    ("RUSTUP_HOME", ".rustup"),
-    ("XDG_CONFIG_HOME", ".config"),
-    ("XDG_DATA_HOME", ".local/share"),
-    ("XDG_STATE_HOME", ".local/state"),
-    ("XDG_CACHE_HOME", ".cache"),
-    ("GOPATH", "go"),
-];
-
-/// Configuration in a workspace by which agents and git start programs. What is there stays as it is.
-pub const PROTECTED: [&str; 12] = [
-    ".claude/settings.json",
-    ".claude/settings.local.json",
-    ".claude/hooks",
-    ".codex",
-    ".cursor/mcp.json",
-    ".gemini/settings.json",
-    ".mcp.json",
-    "opencode.json",
-    ".git/config",
-    ".git/config.worktree",
-    ".git/hooks",
-    ".git/info",
-];
-
-/// Of a repository's own git directory: what git starts programs by, and what is the user's checkout alone.
-const OF_THE_CHECKOUT: [&str; 7] = ["config", "config.worktree", "hooks", "info", "HEAD", "index", "modules"];
 
 impl Confinement {
     pub fn of(task: &Task, around: &Surroundings) -> Result<Confinement, Unconfinable> {
@@ -402,6 +288,12 @@ impl Found<'_> {
         let is_given = |path: &str| write.iter().any(|given| self.meant(given) == path);
         let kept: Vec<String> = around.present.iter().map(|path| format!("{tree}/{path}")).collect();
         let kept: Vec<String> = kept.into_iter().filter(|path| !is_given(path)).collect();
+        // A folder that something lies over could still be moved away as a whole, unless it is such a place itself.
+        let mut folders: Vec<&str> =
+            kept.iter().filter_map(|path| path.rsplit_once('/')).map(|(folder, _)| folder).collect();
+        folders.dedup();
+        folders.retain(|folder| folder != tree);
+        folders.into_iter().for_each(|folder| self.add(folder, Access::Write));
         kept.into_iter().for_each(|path| self.add(path, Access::Read));
         if let GitPlace::Worktree { .. } = around.git {
             self.add(format!("{tree}/.git"), Access::Read);

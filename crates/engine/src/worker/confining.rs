@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 
-use conductor_core::confinement::{Confinement, GitPlace};
+use conductor_core::confinement::{Confinement, GitPlace, confines_itself};
 use conductor_core::plan::{SandboxMode, Task};
 use conductor_core::run::event::{Failure, FailureClass};
 
@@ -30,6 +30,14 @@ impl Worker {
         let mode = task.sandbox_mode();
         if mode == SandboxMode::Off {
             return Ok(None);
+        }
+        if confines_itself(task.agent_name()) {
+            let message =
+                format!("it must be confined, and {} does not work inside of a sandbox", task.agent_name());
+            return match mode {
+                SandboxMode::Require => Err(Failure::new(FailureClass::Unstartable, message)),
+                _ => Ok(None),
+            };
         }
         match self.within(context, task, launch) {
             Ok(confined) => Ok(Some(confined)),

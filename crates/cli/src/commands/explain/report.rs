@@ -1,5 +1,6 @@
 //! A task explained: for people a line for each thing that decides what becomes of it, for programs the same as JSON.
 
+use conductor_core::confinement::confines_itself;
 use conductor_core::file::Origin;
 use conductor_core::plan::models::{Models, Score};
 use conductor_core::plan::{Isolation, Network, SandboxMode, Task, Wins, Work};
@@ -263,6 +264,17 @@ fn sandbox(task: &Task) -> String {
             _ if task.is_for_cloud() => "off: it works elsewhere".to_owned(),
             Work::Prompt(_) => format!("off; it stops {}", Tier::None.stops()),
             Work::Run(_) => "off: a command is your own".to_owned(),
+        };
+    }
+    if confines_itself(task.agent_name()) {
+        let agent = task.agent_name();
+        return match mode {
+            SandboxMode::Require => {
+                format!("require: it does not start, {agent} does not work inside of a sandbox")
+            }
+            _ => {
+                format!("{agent}'s own: its commands read all that you can, and write to the workspace alone")
+            }
         };
     }
     let found = confinement::findings();

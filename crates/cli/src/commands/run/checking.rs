@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use conductor_core::plan::{Notification, Plan, SandboxMode};
+use conductor_core::confinement::confines_itself;
+use conductor_core::plan::{Notification, Plan, SandboxMode, Task};
 use conductor_engine::agents;
 use conductor_engine::plugins;
 use conductor_engine::process::confinement::{self, Tier};
@@ -28,6 +29,19 @@ pub(super) fn check_sandbox(plan: &Plan) -> Result<(), CliError> {
     let (required, preferred) = (of(SandboxMode::Require), of(SandboxMode::Prefer));
     if required.is_none() && preferred.is_none() {
         return Ok(());
+    }
+    let own =
+        |task: &&Task| task.sandbox_mode() == SandboxMode::Require && confines_itself(task.agent_name());
+    if let Some(task) = plan.tasks.iter().find(own) {
+        let agent = task.agent_name();
+        let message = format!(
+            "task '{}' must be confined, and {agent} does not work inside of a sandbox; nothing was started",
+            task.id
+        );
+        let help = format!(
+            "give it another agent; with sandbox: prefer {agent} keeps to its own sandbox (docs/security.md)"
+        );
+        return Err(CliError::new(Exit::AgentMissing, message).help(help));
     }
     let found = confinement::findings();
     let Some(why) = found.why.as_deref().filter(|_| found.tier == Tier::None) else { return Ok(()) };

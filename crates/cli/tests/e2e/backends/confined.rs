@@ -3,7 +3,7 @@
 use conductor_testkit::Script;
 use conductor_testkit::agents::Agent;
 
-use super::{Bench, SLOW, for_each_agent, prompt};
+use super::{Bench, SLOW, prompt};
 use crate::confinement::can_confine;
 
 fn works_inside(agent: Agent) {
@@ -20,9 +20,12 @@ fn works_inside(agent: Agent) {
     let keys = bench.world.root().join("user/.ssh");
     std::fs::create_dir_all(&keys).unwrap();
     for task in ["free", "limited"] {
+        // In a file: rules about commands that name paths elsewhere are not what this is about.
+        let looks = format!("ls -a ~ > {task}-home.txt; cat /proc/net/dev > {task}-net.txt\n");
         let script = Script::new()
             .write_file(format!("{task}.txt"), "done\n")
-            .run(format!("ls -a ~ > {task}-home.txt; cat /proc/net/dev > {task}-net.txt"))
+            .write_file(format!("{task}.sh"), looks)
+            .run(format!("sh {task}.sh"))
             .finish("Done.");
         bench.script(task, script);
     }
@@ -36,4 +39,37 @@ fn works_inside(agent: Agent) {
     assert_eq!(bench.landed("limited-net.txt").lines().count(), 3);
 }
 
-for_each_agent!(works_inside);
+#[test]
+fn claude() {
+    works_inside(Agent::Claude);
+}
+
+#[test]
+fn gemini() {
+    works_inside(Agent::Gemini);
+}
+
+#[test]
+fn opencode() {
+    works_inside(Agent::Opencode);
+}
+
+/// Its own sandbox does not work inside of ours: that is said before anything starts, not by its first command.
+#[test]
+fn codex_keeps_to_its_own_sandbox_or_does_not_start() {
+    let Some(mut bench) = Bench::new(Agent::Codex, "", &prompt("own", "")) else { return };
+    bench.world.unset("CONDUCTOR_SANDBOX");
+    if !can_confine(&bench.world) {
+        return;
+    }
+    bench.script(
+        "own",
+        Script::new().write_file("own.txt", "done\n").run("cat own.txt > copy.txt").finish("Done."),
+    );
+    for words in [["--sandbox", "require"], ["--network", "off"]] {
+        let refused = bench.run(&words).ended_within(SLOW).expect(7);
+        refused.says("codex does not work inside of a sandbox").says("nothing was started");
+    }
+    bench.run(&[]).ended_within(SLOW).expect(0);
+    assert_eq!(bench.landed("copy.txt"), "done");
+}

@@ -41,6 +41,10 @@ pub(super) const ALWAYS: [&str; 14] = [
     "/dev",
 ];
 
+/// Who is root could write the settings of the kernel in there, without any capability.
+pub(super) const KERNEL: [&str; 6] =
+    ["/proc/sys", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi"];
+
 /// The user's own terminal is not for agents to write to.
 pub(super) const TERMINAL: [&str; 3] = ["--dev-bind", "/dev/null", "/dev/tty"];
 
@@ -59,6 +63,7 @@ pub(super) fn launch(
     args.push(bwrap.into());
     args.extend(ALWAYS.map(OsString::from));
     args.extend(TERMINAL.map(OsString::from));
+    args.extend(KERNEL.iter().flat_map(|path| ["--ro-bind-try", path, path]).map(OsString::from));
     if seccomp::filter().is_some() {
         args.extend(["--seccomp", "9"].map(OsString::from));
     }

@@ -77,7 +77,8 @@ fn tried(bwrap: &Path) -> Result<(), String> {
     if !calls.is_empty() {
         command.args(["--seccomp", "9"]);
     }
-    for folder in ["/usr", "/bin", "/lib", "/lib64", "/nix", "/gnu"] {
+    let system = ["/usr", "/bin", "/lib", "/lib64", "/nix", "/gnu"];
+    for folder in bwrap::KERNEL.into_iter().chain(system) {
         command.args(["--ro-bind-try", folder, folder]);
     }
     command.args(["--tmpfs", "/tmp", "--remount-ro", "/", "--", "/bin/sh", "-c", ":"]);
