@@ -132,9 +132,9 @@ impl Postgres {
         self.call(async |connection| {
             let made = sqlx::query("CREATE SCHEMA IF NOT EXISTS conductor").execute(&mut *connection).await;
             match made {
-                // Another process made it at the same moment.
-                Err(error) if errors::is_taken(&error) => {}
-                made => drop(made.map_err(|error| self.told(error))?),
+                Err(error) if !errors::is_taken(&error) => return Err(self.told(error)),
+                // Made here, or by another process at the same moment.
+                _ => {}
             }
             let made = MIGRATIONS.run(connection).await;
             made.map_err(|error| errors::told_migration(&self.connections.place, error))
