@@ -75,12 +75,7 @@ impl Remote {
         matches!(notes::run(&self.home, run), Ok(Some(note)) if note.commit != COMING)
     }
 
-    fn compared(
-        &self,
-        run: &RunId,
-        records: &[Record],
-        seen: &Seen,
-    ) -> Result<Pull, SyncError> {
+    fn compared(&self, run: &RunId, records: &[Record], seen: &Seen) -> Result<Pull, SyncError> {
         let here = Here { run, records, is_active: self.home.is_live(run) };
         let relation = self.relation(seen, &here)?;
         Ok(carried::pull(Some((self.local(&here), seen.there(relation))))?)

@@ -36,10 +36,13 @@ pub(super) async fn pull(args: &SyncPull) -> Result<Exit, CliError> {
         false => {
             let pulled = remote.pull(&store, all, &here()?).await?;
             let items = remote.pull_items(&here()?, wall()).await;
-            (pulled, items.unwrap_or_else(|error| {
-                refused.push(tell_items(&error));
-                0
-            }))
+            (
+                pulled,
+                items.unwrap_or_else(|error| {
+                    refused.push(tell_items(&error));
+                    0
+                }),
+            )
         }
     };
     refused.extend(pulled.iter().filter_map(failure));
