@@ -78,7 +78,18 @@ fn key(args: &SyncKey) -> Result<Exit, CliError> {
 
 /// One of several that could not be done: told, and not in the way of the others.
 fn tell_refused(run: &RunId, error: &SyncError) {
-    console::say(format_args!("\x1b[1;31merror\x1b[0m: {}", with_run(run, error)));
+    tell(&with_run(run, error), error);
+}
+
+/// What a project has taught could not be carried.
+fn tell_items(error: &SyncError) -> Value {
+    let told = format!("expertise: {error}");
+    tell(&told, error);
+    json!({ "run": null, "error": told, "remedy": error.remedy() })
+}
+
+fn tell(told: &str, error: &SyncError) {
+    console::say(format_args!("\x1b[1;31merror\x1b[0m: {told}"));
     if let Some(remedy) = error.remedy() {
         console::say(format_args!("\x1b[1;36mhelp\x1b[0m: {remedy}"));
     }

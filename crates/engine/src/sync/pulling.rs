@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use conductor_core::run::event::Record;
 use conductor_core::sync::{self as carried, Machine, Pull};
 use conductor_core::values::ids::RunId;
 
@@ -46,10 +47,12 @@ impl Remote {
             let (what, seen) = match there {
                 Err(error) => (Err(error), None),
                 Ok(seen) => {
-                    let here = if known.contains(&run) { Some(store.load(&run, 0).await?) } else { None };
-                    let what = match &here {
-                        None => Ok(carried::pull(None)?),
-                        Some(records) => self.compared(&run, records, &seen),
+                    let what = match known.contains(&run) {
+                        false => Ok(carried::pull(None)?),
+                        true => match store.load(&run, 0).await {
+                            Ok(records) => self.compared(&run, &records, &seen),
+                            Err(error) => Err(error.into()),
+                        },
                     };
                     (what, Some(seen))
                 }
@@ -72,12 +75,7 @@ impl Remote {
         matches!(notes::run(&self.home, run), Ok(Some(note)) if note.commit != COMING)
     }
 
-    fn compared(
-        &self,
-        run: &RunId,
-        records: &[conductor_core::run::event::Record],
-        seen: &Seen,
-    ) -> Result<Pull, SyncError> {
+    fn compared(&self, run: &RunId, records: &[Record], seen: &Seen) -> Result<Pull, SyncError> {
         let here = Here { run, records, is_active: self.home.is_live(run) };
         let relation = self.relation(seen, &here)?;
         Ok(carried::pull(Some((self.local(&here), seen.there(relation))))?)

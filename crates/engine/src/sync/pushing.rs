@@ -33,6 +33,22 @@ pub struct ToPush {
     swap: Option<Swap>,
 }
 
+impl ToPush {
+    fn nothing(run: &RunId) -> ToPush {
+        ToPush {
+            run: run.clone(),
+            what: Ok(Push::Nothing),
+            events: 0,
+            bytes: 0,
+            blotted: 0,
+            left_out: 0,
+            transcripts: false,
+            excluded: Vec::new(),
+            swap: None,
+        }
+    }
+}
+
 pub struct Pushed {
     pub run: RunId,
     pub outcome: Result<(), SyncError>,
@@ -60,20 +76,19 @@ impl Remote {
         for stored in runs {
             // Looked at before the log: one that ends meanwhile is pushed as active, and once more.
             let is_active = self.home.is_live(&stored.id);
-            let records = store.load(&stored.id, 0).await?;
+            let loaded = store.load(&stored.id, 0).await;
+            let mut one = ToPush::nothing(&stored.id);
+            let records = match loaded {
+                Ok(records) => records,
+                Err(error) => {
+                    one.what = Err(error.into());
+                    all.push(one);
+                    continue;
+                }
+            };
+            one.events = records.len() as u64;
             let here = Here { run: &stored.id, records: &records, is_active };
             let there = seen.remove(&stored.id).transpose();
-            let mut one = ToPush {
-                run: stored.id.clone(),
-                what: Ok(Push::Nothing),
-                events: records.len() as u64,
-                bytes: 0,
-                blotted: 0,
-                left_out: 0,
-                transcripts: false,
-                excluded: Vec::new(),
-                swap: None,
-            };
             let around = Around { stored, recipients: &recipients, lines: lines.of(&stored.id), now };
             one.what = match there {
                 Ok(there) => self.put_together(&here, there, around, &mut repositories, &mut one),

@@ -35,8 +35,16 @@ impl Remote {
         let elsewhere: Vec<RunId> = there.keys().filter(|run| !runs.contains(run)).cloned().collect();
         for run in runs.iter().chain(&elsewhere) {
             let seen = there.remove(run);
-            let records = if known.contains(run) { Some(store.load(run, 0).await?) } else { None };
-            all.push(self.standing(run, records.as_deref(), seen));
+            let (records, broken) = match known.contains(run) {
+                false => (None, None),
+                true => match store.load(run, 0).await {
+                    Ok(records) => (Some(records), None),
+                    Err(error) => (None, Some(error.to_string())),
+                },
+            };
+            let mut standing = self.standing(run, records.as_deref(), seen);
+            standing.relation = broken.map(Err).or(standing.relation);
+            all.push(standing);
         }
         Ok(all)
     }

@@ -9,7 +9,7 @@ use conductor_engine::stores;
 use conductor_engine::sync::{Pulled, Remote, ToPull};
 use serde_json::{Value, json};
 
-use super::{here, problem, remote, tell_refused};
+use super::{here, problem, remote, tell_items, tell_refused};
 use crate::archive::patiently;
 use crate::args::SyncPull;
 use crate::commands::{answer_either, talk};
@@ -35,7 +35,14 @@ pub(super) async fn pull(args: &SyncPull) -> Result<Exit, CliError> {
         true => (Vec::new(), 0),
         false => {
             let pulled = remote.pull(&store, all, &here()?).await?;
-            (pulled, remote.pull_items(&here()?, wall()).await?)
+            let items = remote.pull_items(&here()?, wall()).await;
+            (
+                pulled,
+                items.unwrap_or_else(|error| {
+                    refused.push(tell_items(&error));
+                    0
+                }),
+            )
         }
     };
     refused.extend(pulled.iter().filter_map(failure));

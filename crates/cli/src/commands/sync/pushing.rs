@@ -5,10 +5,10 @@ use conductor_core::values::counted::counted;
 use conductor_engine::host::clock::wall;
 use conductor_engine::host::home::Home;
 use conductor_engine::stores::StoredRun;
-use conductor_engine::sync::{ItemsToPush, Pushed, Remote, ToPush};
+use conductor_engine::sync::{ItemsToPush, Pushed, Remote, SyncError, ToPush};
 use serde_json::{Value, json};
 
-use super::{here, problem, remote, size, tell_refused};
+use super::{here, problem, remote, size, tell_items, tell_refused};
 use crate::archive::Archive;
 use crate::args::SyncPush;
 use crate::commands::{answer_either, talk};
@@ -28,7 +28,12 @@ pub(super) async fn push(args: &SyncPush) -> Result<Exit, CliError> {
     let archive = Archive::of(home).await?;
     let runs = wanted(&archive, args)?;
     let all = remote.to_push(&*archive.store(), &runs, wall()).await?;
-    let items = remote.items_to_push(&here()?).await?;
+    // What is wrong with it is no reason to keep the runs here.
+    let (items, mut refused) = match remote.items_to_push(&here()?).await {
+        Ok(items) => (items, Vec::new()),
+        Err(error @ SyncError::OfCode { .. }) => return Err(error.into()),
+        Err(error) => (None, vec![tell_items(&error)]),
+    };
     let recipients = remote.recipients()?;
     let is_any = items.is_some() || all.iter().any(is_sent);
     if is_any {
@@ -38,10 +43,13 @@ pub(super) async fn push(args: &SyncPush) -> Result<Exit, CliError> {
         agree(&remote, args)?;
     }
     let pushed = if args.dry_run { Vec::new() } else { remote.push(&all)? };
-    if let (Some(items), false) = (&items, args.dry_run) {
-        remote.push_items(items)?;
+    if let (Some(items), false) = (&items, args.dry_run)
+        && let Err(error) = remote.push_items(items)
+    {
+        refused.push(tell_items(&error));
     }
-    conclude(args, &remote, (&all, &pushed, items.as_ref()), &recipients)
+    let items = items.filter(|_| refused.is_empty());
+    conclude(args, &remote, (&all, &pushed, items.as_ref()), (&recipients, refused))
 }
 
 fn wanted(archive: &Archive, args: &SyncPush) -> Result<Vec<StoredRun>, CliError> {
@@ -116,9 +124,8 @@ fn conclude(
     args: &SyncPush,
     remote: &Remote,
     (all, pushed, items): (&[ToPush], &[Pushed], Option<&ItemsToPush>),
-    recipients: &[String],
+    (recipients, mut refused): (&[String], Vec<Value>),
 ) -> Result<Exit, CliError> {
-    let mut refused: Vec<Value> = Vec::new();
     for one in all {
         match &one.what {
             Err(error) => {
