@@ -3,6 +3,7 @@
 use axum::response::Response;
 use conductor_core::plan::Task;
 use conductor_core::report;
+use conductor_core::run::event::Record;
 use conductor_core::run::{Progress, Run, Status, TaskState};
 use conductor_core::values::ids::TaskId;
 use conductor_core::values::suggest::did_you_mean;
@@ -175,6 +176,12 @@ pub(crate) fn all(feed: &Feed, most: usize) -> Vec<Value> {
     feed.look(|run| run.asked().take(most).map(|one| task(run, one)).collect())
 }
 
+/// What is both in the log and in the run, either of which may be known further than the other. Of the rest is told with
+/// the next answer: a state that is older than its number would never be told again.
+fn both_know<'r>(run: &Run, records: &'r [Record]) -> &'r [Record] {
+    &records[..records.partition_point(|record| record.seq <= run.seq())]
+}
+
 /// For those who show a run: what they know is brought up to date by one request, however much has happened.
 async fn changes(app: App, asked: Asked) -> Result<Response> {
     let feed = app.runs.feed(asked.named("run")?).await?;
@@ -182,18 +189,40 @@ async fn changes(app: App, asked: Asked) -> Result<Response> {
     let status = runs::status(&app, &feed).await;
     let is_live = feed.is_live();
     let records = feed.records(since).await?;
-    // The run may be known further than its log is: what is not in these records is told again.
-    let seq = records.last().map_or(since, |record| record.seq);
-    let (all, tasks) = feed.look(|run| {
-        let touched = run.touched_by(&records);
+    let (seq, all, tasks) = feed.look(|run| {
+        let records = both_know(run, &records);
+        let touched = run.touched_by(records);
         let is_touched = |place: usize| touched.as_ref().is_none_or(|touched| touched.contains(&place));
         let tasks: Vec<Value> = run
             .asked()
             .filter(|(place, _, _)| is_touched(*place))
             .map(|(place, task, progress)| shown::task(run, place, task, progress, is_live))
             .collect();
-        (touched.is_none(), tasks)
+        (records.last().map_or(since, |record| record.seq), touched.is_none(), tasks)
     });
     let value = json!({ "run": feed.id(), "seq": seq, "status": status, "tasks": tasks, "all": all });
     answer::json("conductor.changes/1", value)
+}
+
+#[cfg(test)]
+mod tests {
+    use conductor_core::plan::{Command, Plan, Task, Work};
+    use conductor_core::run::event::{Event, Options};
+    use conductor_core::values::units::{Now, Tick, Timestamp};
+
+    use super::*;
+
+    /// The page asks behind the number it was told: what is told with it has to be as far.
+    #[test]
+    fn nothing_is_told_of_that_the_run_does_not_have_yet() {
+        let now = Now { at: Timestamp(1), tick: Tick(1), jitter: 0.5 };
+        let task = Task::new(TaskId::parse("a").unwrap(), Work::Run(Command::Line("true".into())));
+        let (run, created) = Run::create(Plan { tasks: vec![task], ..Plan::default() }, now);
+        let started = Event::RunStarted { options: Box::new(Options::with_slots(1)) };
+        let started = Record { seq: 2, at: now.at, tick: now.tick, event: started };
+        let log = [created, started];
+        assert_eq!(both_know(&run, &log).len(), 1, "the log is further than the run");
+        assert_eq!(both_know(&Run::replay(&log).unwrap(), &log).len(), 2);
+        assert!(both_know(&run, &log[1..]).is_empty());
+    }
 }

@@ -23,6 +23,9 @@ import { taskAddress } from "./places";
 
 const text = words.inbox;
 
+/** A coordinator is there for a moment after the last event of its run: its end is none. */
+const SLOWLY = 5000;
+
 export function Inbox() {
   const needs = useStore(allNeeds);
   const shown = useMemo(() => cards(needs), [needs]);
@@ -166,6 +169,7 @@ function useRuns() {
     "runs-with-figures",
     async (signal) => (await get<"GET /api/runs">("/api/runs", { figures: true, limit: 20 }, signal)).runs,
     () => true,
+    SLOWLY,
   );
 }
 
