@@ -162,6 +162,7 @@ impl From<ConcludeError> for CliError {
     fn from(error: ConcludeError) -> CliError {
         match error {
             ConcludeError::Store(error) => error.into(),
+            ConcludeError::Workspace(error) => error.into(),
             error => CliError::new(Exit::Unexpected, error),
         }
     }

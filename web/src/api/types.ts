@@ -184,6 +184,8 @@ export interface AskedOfUser {
 
 export interface Touched {
   files: string[];
+  /** How many more there are. */
+  unlisted?: number;
   created?: number | null;
   added?: number | null;
   removed?: number | null;

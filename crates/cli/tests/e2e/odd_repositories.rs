@@ -176,8 +176,8 @@ fn a_repository_that_is_moved_away_during_a_run_is_named() {
     assert!(ended.stderr.contains("/repo is gone: it was moved, renamed or deleted"), "{}", ended.stderr);
     assert!(ended.stderr.contains("conductor run --resume"), "{}", ended.stderr);
     assert!(!ended.stderr.contains("git cannot be started"), "{}", ended.stderr);
-    // Nothing of the work is lost by it.
-    conductor(&world, &["run", "--resume", "--retry-failed"]);
+    // Where it is back, the run's last steps can be done.
+    conductor(&world, &["run", "--resume"]).expect(100).says("1 failed");
     assert_eq!(git(&world, &["status", "--porcelain"]), "");
 }
 
@@ -188,4 +188,13 @@ fn nothing_is_written_into_gits_own_directory() {
         conductor(&world, &["run", "../tasks.yaml", "-o", folder]).expect(2).says("is git's own");
     }
     assert!(!world.path("repo/.git/reports").exists());
+}
+
+#[test]
+fn in_gits_own_directory_the_checkout_is_named() {
+    let world = repository("tasks:\n  - { id: a, run: 'true' }\n");
+    let ended =
+        world.spawn(world.command(&["run", "../../tasks.yaml"]).current_dir(world.path("repo/.git"))).ended();
+    let ended = ended.expect(3).says("go to the checkout: cd '");
+    assert!(!ended.stderr.contains("remove"), "{}", ended.stderr);
 }

@@ -186,7 +186,7 @@ fn a_run_with_edits_of_a_reviewer_is_not_pruned() {
     let folder = conductor(&world, &["review", "edit", "api"]).expect(0).stdout;
     let file = std::path::Path::new(folder.trim()).join("api.txt");
     std::fs::write(&file, "by a person\n").unwrap();
-    conductor(&world, &["cancel", "--all"]).expect(0);
+    conductor(&world, &["cancel", "--all", "--run", &world.run_id()]).expect(0);
     conductor(&world, &["worktree", "clean"]).expect(0);
     conductor(&world, &["runs", "prune", "--older-than", "0s", "--yes"])
         .expect(0)

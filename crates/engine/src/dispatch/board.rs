@@ -66,16 +66,17 @@ impl Board {
         self.doings().get(task).cloned()
     }
 
-    /// Adds what only the workers know: who is being verified, and which tools agents use.
+    /// Adds what only the workers know: who is being verified or still prepared, though a process of it runs, and which tools
+    /// agents use.
     pub(crate) fn complete(&self, snapshot: &mut Snapshot) {
         let doings = self.doings();
         for at_work in &mut snapshot.running {
             let doing = doings.get(&at_work.task).filter(|doing| doing.attempt == at_work.attempt);
-            if at_work.phase == schedule::Phase::Working
-                && doing.is_some_and(|doing| doing.phase == Phase::Verifying)
-            {
-                at_work.phase = schedule::Phase::Verifying;
-            }
+            at_work.phase = match (at_work.phase, doing.map(|doing| doing.phase)) {
+                (schedule::Phase::Working, Some(Phase::Verifying)) => schedule::Phase::Verifying,
+                (schedule::Phase::Working, Some(Phase::Preparing)) => schedule::Phase::Preparing,
+                (phase, _) => phase,
+            };
             at_work.last_tool = doing.and_then(|doing| doing.tool.clone());
         }
     }

@@ -15,7 +15,7 @@ pub enum ExpertiseError {
     Busy { place: String },
     #[error("{place} cannot be used: {why}")]
     Failed { place: String, why: String },
-    #[error("there is no item '{0}'; `conductor expertise list --all` shows them")]
+    #[error("there is no item '{0}', and none of such a domain; `conductor expertise list --all` shows them")]
     NoItem(String),
     #[error("item {item} has no version {version}; `conductor expertise history {item}` shows them")]
     NoVersion { item: ItemId, version: u32 },

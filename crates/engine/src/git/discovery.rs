@@ -59,6 +59,10 @@ fn remedy(said: &str, directory: &Path, entry: Option<&Path>) -> String {
             "it belongs to another user; if you trust it: git config --global --add safe.directory '{root}'"
         );
     }
+    // Nothing is wrong with it, and least of all is it to be removed.
+    if said.contains("must be run in a work tree") {
+        return format!("you are in git's own directory; go to the checkout: cd '{root}'");
+    }
     if said.contains("bad config") {
         return format!("mend that line of '{root}/.git/config', or of the configuration git names");
     }

@@ -14,7 +14,7 @@ export interface Failure {
 export interface Change {
   base: string;
   commit: string;
-  touched?: { files?: string[]; added?: number; removed?: number; created?: number };
+  touched?: { files?: string[]; unlisted?: number; added?: number; removed?: number; created?: number };
   edited?: boolean;
   gate?: Record<string, unknown>;
   reviewed?: { by: string; score?: number; findings?: string[] };
@@ -86,7 +86,7 @@ const short = (commit: string | undefined): string => (commit ?? "").slice(0, 10
 function changed(event: TaskEvent): string[] {
   const touched = event.change?.touched;
   if (!touched?.files) return [];
-  return [text.changed(touched.files.length, touched.added ?? 0, touched.removed ?? 0)];
+  return [text.changed(touched.files.length + (touched.unlisted ?? 0), touched.added ?? 0, touched.removed ?? 0)];
 }
 
 function ended(event: TaskEvent): Omit<Told, "seq" | "at"> {

@@ -576,7 +576,8 @@ fn the_history_of_a_submodule_that_an_agent_adds_is_kept() {
         assert!(notice.contains("was added as a submodule"), "{notice}");
         site.run_repo.clear(&HashSet::new()).unwrap();
         let kept = PathBuf::from(notice.rsplit(", in ").next().unwrap());
-        let said = git(&nest.repo, &["--git-dir", kept.to_str().unwrap(), "log", "-1", "--format=%s"]);
-        assert_eq!(said, "a commit that only the agent has");
+        let again = nest.origin.with_file_name(format!("again{number}"));
+        git(&nest.repo, &["clone", "-q", kept.to_str().unwrap(), again.to_str().unwrap()]);
+        assert_eq!(git(&again, &["log", "-1", "--format=%s"]), "a commit that only the agent has");
     }
 }
