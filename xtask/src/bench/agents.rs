@@ -94,7 +94,15 @@ fn load(agents: usize, directory: &Path) -> Result<(u64, f64)> {
     std::fs::write(directory.join("tasks.yaml"), tasks)?;
     let path = format!("{}:{}", directory.display(), std::env::var("PATH")?);
     let mut command = conductor(directory);
-    command.env("PATH", path).args(["run", "--sandbox", "off", "--isolation", "none", "tasks.yaml", "--parallel"]);
+    command.env("PATH", path).args([
+        "run",
+        "--sandbox",
+        "off",
+        "--isolation",
+        "none",
+        "tasks.yaml",
+        "--parallel",
+    ]);
     command.arg(agents.to_string()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     watch(command.spawn()?)
 }

@@ -21,10 +21,10 @@ use crate::agents::conversation::Recorder;
 use crate::agents::{self, Agent, Brief, Engagement};
 use crate::git::workspaces::Workspace;
 use crate::host::clock::wall;
-use crate::process::shim::{self, Through};
-use crate::process::transcript::{CallLog, Speaker, Transcript};
 use crate::process::Exit;
 use crate::process::confinement::{self, Confined};
+use crate::process::shim::{self, Through};
+use crate::process::transcript::{CallLog, Speaker, Transcript};
 
 impl Worker {
     /// Its agent's own home, which stays for the task's next attempts: its conversations are in there.
@@ -121,8 +121,7 @@ impl Worker {
         let outlives = !confined.as_ref().is_some_and(Confined::needs_us);
         let source = self.source(context, taking, outlives, &mut talk);
         let launch = confined.as_ref().map_or(&launch, |confined| &confined.launch);
-        let exit =
-            self.run_talking(context.order, (launch, source), transcript, stop, Some(&mut talk)).await;
+        let exit = self.run_talking(context.order, (launch, source), transcript, stop, Some(&mut talk)).await;
         let exit = if confined.is_some() { exit.map(confinement::exit_inside) } else { exit };
         let session = talk.session().unwrap_or(&brief.session.id);
         self.services.accounts.remember(&context.order.task, session, talk.newest_call());
