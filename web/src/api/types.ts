@@ -184,8 +184,6 @@ export interface AskedOfUser {
 
 export interface Touched {
   files: string[];
-  /** How many more there are. */
-  unlisted?: number;
   created?: number | null;
   added?: number | null;
   removed?: number | null;

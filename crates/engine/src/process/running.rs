@@ -1,4 +1,4 @@
-//! A process of an attempt, whoever waits for it: this process, or a shim.
+//! A process of an attempt, waited for by this process or by a shim.
 
 use std::fs::File;
 use std::io;

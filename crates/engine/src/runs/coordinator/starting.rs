@@ -54,7 +54,6 @@ impl Coordinator {
         worker.services.reattaching = reattaching;
         let shim = shim.filter(|_| workers.is_none());
         let worker = equipped(worker, shim, &claim, &start.options.limits);
-        let dispatch = dispatch(workers, &worker);
         let (left, troubles) = worker.workspaces.rescue_left(&run, goes_on);
         troubles.into_iter().chain(uncounted).for_each(|trouble| worker.notice(trouble));
         let durable = run.seq();
@@ -74,8 +73,8 @@ impl Coordinator {
             bus: Bus::new(durable),
             control: Control::new(sender),
             messages,
+            dispatch: dispatch(workers, &worker),
             worker,
-            dispatch,
             attempts: HashMap::new(),
             merging: None,
             at_work,
