@@ -152,7 +152,7 @@ pub(crate) struct Run {
           hide_env_values = true)]
     pub(crate) outage_patience: Option<Millis>,
 
-    /// Let agents go on this long when this program is gone, for the run to be resumed  [default: 1m]
+    /// Let agents go on this long when this program is gone, for the run to be resumed; without it, they end with it
     #[arg(long, value_name = "TIME", value_parser = duration, env = "CONDUCTOR_ORPHAN_GRACE",
           hide_env_values = true)]
     pub(crate) orphan_grace: Option<Millis>,

@@ -133,11 +133,10 @@ fn claude_tested(script: Script, code: i32) -> Option<Value> {
     Some(result)
 }
 
-/// No script can know the word, but the task file lies beside the home in which the workspace is.
+/// No script can know the word, but it stands in what claude notes of its own conversation.
 #[test]
 fn the_real_claude_passes_when_it_writes_the_word() {
-    let read =
-        r#"sed 's/.*Write the word \([a-z]*\) into.*/\1/' "${PWD%/home/*}/tasks.json" > conductor-test.txt"#;
+    let read = r#"grep -rhoE 'Write the word [a-z]+ into' "${CLAUDE_CONFIG_DIR:-$HOME/.claude}/projects" | head -1 | cut -d' ' -f4 > conductor-test.txt"#;
     let Some(result) = claude_tested(Script::new().run(read).finish("Written."), 0) else { return };
     assert_eq!((&result["verdict"], &result["message"]), (&"works".into(), &Value::Null));
 }

@@ -1,4 +1,4 @@
-//! What a killed coordinator leaves where its agents are not gone on with: nothing goes on, and what was spent counts.
+//! What a killed coordinator leaves: agents that cannot work without it, and what they have spent.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -40,14 +40,6 @@ fn kill(live: Live) -> Instant {
     Instant::now()
 }
 
-/// With the processes that hold its agents: nothing can go on with those.
-fn kill_with_shims(world: &World, live: Live) -> Instant {
-    live.signal(Signal::KILL);
-    kill_shims(world);
-    drop(live);
-    Instant::now()
-}
-
 /// Processes of one task, by number.
 fn of_task(run: &str, task: &str) -> Vec<u32> {
     let mark = format!("CONDUCTOR_TASK={task}");
@@ -56,7 +48,7 @@ fn of_task(run: &str, task: &str) -> Vec<u32> {
 }
 
 #[test]
-fn agents_whose_shims_are_killed_are_ended_at_once_and_commands_get_their_grace() {
+fn agents_that_held_the_pipe_of_a_killed_coordinator_are_ended_at_once_and_commands_get_their_grace() {
     let world = conversation(
         "
 config: { agent: talker }
@@ -65,6 +57,30 @@ tasks: [{ id: agent, prompt: 'work' }, { id: command, run: 'echo up > command; e
         // A program it starts has left its group and its session.
         "setsid sh -c 'echo up > child; exec sleep 600' & while :; do echo x >> asked; sleep 0.02; done",
     );
+    let live = world.start(&["run", "tasks.yaml", "-p", "2"]);
+    ["command", "child", "asked"].iter().for_each(|file| world.wait_for_file(file));
+    wait_for("both to be noted", || (world.logged("process_started").len() == 2).then_some(()));
+    let run = world.run_id();
+    assert!(of_task(&run, "agent").len() > 1);
+    let died = kill(live);
+    wait_for("the agent to go", || of_task(&run, "agent").is_empty().then_some(()));
+    let took = died.elapsed();
+    eprintln!("the agent was ended {} ms after its coordinator", took.as_millis());
+    assert!(took < BOUND, "{took:?}");
+    assert_eq!(of_task(&run, "command").len(), 1, "a command needs no coordinator to go on");
+}
+
+#[test]
+fn agents_whose_shims_are_killed_are_ended_at_once_and_commands_get_their_grace() {
+    let mut world = conversation(
+        "
+config: { agent: talker }
+tasks: [{ id: agent, prompt: 'work' }, { id: command, run: 'echo up > command; exec sleep 600' }]
+",
+        // A program it starts has left its group and its session.
+        "setsid sh -c 'echo up > child; exec sleep 600' & while :; do echo x >> asked; sleep 0.02; done",
+    );
+    world.set("CONDUCTOR_ORPHAN_GRACE", "1m");
     let live = world.start(&["run", "tasks.yaml", "-p", "2"]);
     ["command", "child", "asked"].iter().for_each(|file| world.wait_for_file(file));
     wait_for("both to be noted", || (world.logged("process_started").len() == 2).then_some(()));
@@ -84,12 +100,11 @@ tasks: [{ id: agent, prompt: 'work' }, { id: command, run: 'echo up > command; e
 }
 
 #[test]
-fn an_agent_is_ended_after_its_grace_where_the_coordinator_dies_before_it_is_noted() {
-    let mut world = conversation(
+fn an_agent_is_ended_with_a_coordinator_that_dies_before_it_is_noted() {
+    let world = conversation(
         "{ config: { agent: talker }, tasks: [{ id: agent, prompt: 'work' }] }",
         "echo up > up; while :; do sleep 0.02; done",
     );
-    world.set("CONDUCTOR_ORPHAN_GRACE", "500ms");
     let live = world.start(&["run", "tasks.yaml"]);
     world.wait_for_file("up");
     let run = world.run_id();
@@ -98,10 +113,9 @@ fn an_agent_is_ended_after_its_grace_where_the_coordinator_dies_before_it_is_not
 }
 
 #[test]
-fn three_claudes_ask_nothing_more_once_no_coordinator_has_come_in_time() {
+fn three_claudes_ask_nothing_more_once_their_coordinator_is_killed() {
     let tasks: String = ["one", "two", "three"].map(|name| prompt(name, "")).concat();
-    let Some(mut bench) = Bench::new(Agent::Claude, "", &tasks) else { return };
-    bench.world.set("CONDUCTOR_ORPHAN_GRACE", "500ms");
+    let Some(bench) = Bench::new(Agent::Claude, "", &tasks) else { return };
     for name in ["one", "two", "three"] {
         let script = (0..200).fold(Script::new(), |script, turn| script.run(format!("echo {turn}")));
         bench.script(name, script.finish("Done."));
@@ -112,10 +126,7 @@ fn three_claudes_ask_nothing_more_once_no_coordinator_has_come_in_time() {
     let died = kill(live);
     wait_for("the agents to go", || leftovers(&run).is_empty().then_some(()));
     let took = died.elapsed();
-    eprintln!(
-        "three claudes were ended {} ms after their coordinator, with a grace of 500 ms",
-        took.as_millis()
-    );
+    eprintln!("three claudes were ended {} ms after their coordinator", took.as_millis());
     assert!(took < BOUND, "{took:?}");
 }
 
@@ -139,7 +150,7 @@ fn spend_unheard(world: &World, live: Live) {
     live.signal(Signal::STOP);
     world.write("go", "");
     world.wait_for_file("spent");
-    kill_with_shims(world, live);
+    kill(live);
 }
 
 fn handed_out(world: &World) -> u64 {
@@ -234,7 +245,7 @@ fn what_three_claudes_spent_unheard_is_what_their_provider_handed_out() {
         });
         streams.into_iter().all(|stream| stream.contains("control_request")).then_some(())
     });
-    kill_with_shims(&bench.world, live);
+    kill(live);
     names.iter().for_each(|name| {
         bench.script(name, Script::new().run(format!("echo {name} > {name}.txt")).finish("Done."))
     });
@@ -397,14 +408,14 @@ fn a_daemon_that_wiped_its_mark_is_ended_when_its_run_is_taken_up() {
 }
 
 #[test]
-fn a_daemon_of_an_agent_goes_with_it_when_its_shim_and_the_coordinator_are_killed() {
+fn a_daemon_of_an_agent_goes_with_it_when_the_coordinator_is_killed() {
     let script = format!("{WIPES}; while :; do sleep 0.1; done").replace("AGENT", &crate::harness::agent());
     let world =
         conversation("{ config: { agent: talker }, tasks: [{ id: agent, prompt: 'work' }] }", &script);
     let live = world.start(&["run", "tasks.yaml"]);
     let daemon = daemon(&world);
     wait_until_seen(&world, daemon);
-    let died = kill_with_shims(&world, live);
+    let died = kill(live);
     wait_for("the daemon to go", || (!is_alive(daemon)).then_some(()));
     assert!(died.elapsed() < BOUND, "{:?}", died.elapsed());
 }

@@ -32,7 +32,9 @@ const TASKS: &str =
     "{ config: { agent: worker }, tasks: [{ id: a, prompt: 'work', verify: ['test -e work.txt'] }] }";
 
 fn world(script: &str) -> World {
-    questions::world(TASKS, &[("worker", script)])
+    let mut world = questions::world(TASKS, &[("worker", script)]);
+    world.set("CONDUCTOR_ORPHAN_GRACE", "1m");
+    world
 }
 
 fn kill(live: Live) {

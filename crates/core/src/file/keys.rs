@@ -721,7 +721,7 @@ pub(super) const LIMITS: Table = &[&[
     key(
         "orphan_grace",
         Shape::Duration,
-        "How long agents go on when the program that runs them is gone, for it to be started again; a minute unless it is said.",
+        "How long agents go on when the program that runs them is gone, for it to be started again; not at all unless it is said.",
     ),
     key(
         "follow_ups",

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use conductor_core::plan::{Limits, ORPHAN_GRACE, groups};
+use conductor_core::plan::{Limits, groups};
 use conductor_core::run::{Run, TaskState};
 use conductor_core::schedule::{ResumeState, Scheduler};
 use conductor_core::values::ids::{RunId, TaskId};
@@ -112,9 +112,12 @@ fn reattaching(id: &RunId, run: &Run, world: &World) -> Reattaching {
 
 /// With all that it takes to start processes that can be found again.
 fn equipped(worker: Worker, shim: Option<PathBuf>, claim: &RunClaim, limits: &Limits) -> Arc<Worker> {
-    let grace = limits.orphan_grace.unwrap_or(ORPHAN_GRACE);
-    let place = |program| ShimPlace { program, run_folder: claim.directory().to_owned(), grace };
-    shim.map(|program| worker.services.shims.set(place(program)));
+    // What agents use meanwhile counts against no cap until the run is resumed: they go on only where the user says so.
+    let grace = limits.orphan_grace.filter(|grace| grace.0 > 0);
+    let run_folder = || claim.directory().to_owned();
+    let place =
+        shim.zip(grace).map(|(program, grace)| ShimPlace { program, run_folder: run_folder(), grace });
+    place.map(|place| worker.services.shims.set(place));
     worker.services.processes.record_descent(claim.directory());
     Arc::new(worker)
 }
