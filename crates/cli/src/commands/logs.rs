@@ -53,7 +53,8 @@ async fn show(args: &args::Logs, task: &str) -> Result<Exit, CliError> {
         return Err(CliError::new(Exit::NothingToDo, message));
     }
     let Found { stored, run, .. } = &chosen.found;
-    if archive.home.store().is_some() && !archive.home.run(&stored.id).is_dir() {
+    let is_elsewhere = stored.holder().is_some() || !archive.home.run(&stored.id).is_dir();
+    if archive.home.store().is_some() && is_elsewhere {
         let machine = stored.holder().unwrap_or("the machine that drove it");
         let message = format!("what the tasks of run {} said is on {machine}", stored.id);
         return Err(CliError::new(Exit::NothingToDo, message).help("ask there"));

@@ -62,7 +62,6 @@ pub(crate) fn parallel(args: &args::Parallel) -> Result<Exit, CliError> {
 pub(crate) fn cancel(args: &args::Cancel) -> Result<Exit, CliError> {
     let home = Home::open()?;
     let run = match (live::meant(&home, args.run.as_deref())?, args.run.as_deref()) {
-        (Some(live_view), None) if args.task.is_none() && args.group.is_none() => only_one(&home, live_view)?,
         (Some(live_view), _) => live_view.run,
         (None, Some(word)) => block_on(async { Ok(Archive::open().await?.named(word)?.id) })?,
         (None, None) => return Err(block_on(none_active())?),
@@ -87,20 +86,6 @@ pub(crate) fn cancel(args: &args::Cancel) -> Result<Exit, CliError> {
     });
     answer_either(args.json, &cancelled(args, &run, open.as_deref()), "conductor.cancel/1", value)?;
     left::follow_up(&run, asked)
-}
-
-/// The newest active run, unless there is another one here: all of a run is cancelled only where it is clear which.
-fn only_one(home: &Home, newest: LiveView) -> Result<RunId, CliError> {
-    let here = live::all(home).into_iter().filter(|one| one.directory == newest.directory);
-    let runs: Vec<String> = here.map(|one| one.run.to_string()).collect();
-    match runs.len() {
-        0 | 1 => Ok(newest.run),
-        several => {
-            let message =
-                format!("{several} runs are active here: {}; nothing was cancelled", runs.join(", "));
-            Err(CliError::new(Exit::Usage, message).help("name the one: conductor cancel --all --run RUN"))
-        }
-    }
 }
 
 /// What was cancelled, and how many tasks that were; where the store could not be read, without their number.

@@ -90,6 +90,7 @@ mod seed_files;
 mod sentences;
 mod server;
 mod sessions;
+#[cfg(feature = "postgres")]
 mod shared_store;
 mod shortages;
 mod signals;

@@ -213,20 +213,3 @@ fn what_a_left_run_does_not_allow_is_refused_and_nothing_is_written() {
     world.conductor(&["task", "skip", "missing", "--run", &run]).expect(2);
     assert_eq!(world.sql("SELECT count(*) FROM events"), before);
 }
-
-/// The newest of several is as likely as not the wrong one.
-#[test]
-fn everything_is_cancelled_only_where_it_is_clear_in_which_run() {
-    let world = World::with("tasks: [{ id: one, run: AGENT touch done then await go }]");
-    let first = world.start(&["run", "tasks.yaml"]);
-    world.wait_for_file("done");
-    let older = world.run_id();
-    std::fs::remove_file(world.path("done")).unwrap();
-    let second = world.start(&["run", "tasks.yaml"]);
-    world.wait_for_file("done");
-    world.conductor(&["cancel", "--all"]).expect(2).says("2 runs are active here").says(&older);
-    world.conductor(&["cancel", "--all", "--run", &older]).expect(0);
-    first.ended().expect(9);
-    world.conductor(&["cancel", "--all"]).expect(0);
-    second.ended().expect(9);
-}

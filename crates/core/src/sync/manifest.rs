@@ -2,7 +2,6 @@
 //! sealed with everything else, and say what has to be there.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +55,7 @@ pub struct Digest {
 /// Where the run was started, and the commits that it needs to go on elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Origin {
-    pub directory: PathBuf,
+    pub directory: String,
     /// What it was made from, as the user named it.
     pub source: String,
     /// By which its repository is known on every machine: its first commit.
@@ -64,7 +63,7 @@ pub struct Origin {
     pub repository: Option<String>,
     /// The run's directory, as seen from the root of its checkout.
     #[serde(default)]
-    pub below: PathBuf,
+    pub below: String,
     /// The run's branch; nothing where it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<Held>,

@@ -29,7 +29,7 @@ use conductor_core::values::ids::RunId;
 use conductor_core::values::units::Timestamp;
 use thiserror::Error;
 
-use crate::host::home::Home;
+use crate::host::home::{Home, STORE, StoreAddress};
 use postgres::Postgres;
 use sqlite::Sqlite;
 
@@ -48,7 +48,7 @@ pub type Task<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send
 pub async fn open(home: &Home) -> Result<Arc<dyn Store>, StoreError> {
     Ok(match home.store() {
         None => Arc::new(Sqlite::open(home).await?),
-        Some(address) => Arc::new(Postgres::open(home, address).await?),
+        Some(address) => Arc::new(Postgres::open(home, has_postgres(address)?).await?),
     })
 }
 
@@ -56,7 +56,7 @@ pub async fn open(home: &Home) -> Result<Arc<dyn Store>, StoreError> {
 /// nothing has ever been written there are no runs.
 pub async fn open_to_look(home: &Home) -> Result<Arc<dyn LogReader>, StoreError> {
     if let Some(address) = home.store() {
-        return Ok(match Postgres::open_to_look(home, address).await? {
+        return Ok(match Postgres::open_to_look(home, has_postgres(address)?).await? {
             Some(postgres) => Arc::new(postgres),
             None => Arc::new(unwritten::Unwritten),
         });
@@ -69,6 +69,19 @@ pub async fn open_to_look(home: &Home) -> Result<Arc<dyn LogReader>, StoreError>
         Some(sqlite) => Arc::new(sqlite),
         None => Arc::new(unwritten::Unwritten),
     })
+}
+
+/// A run on it has ended once in a while with a panic at its start; until that is found, only a build that asks for it has it.
+fn has_postgres(address: &StoreAddress) -> Result<&StoreAddress, StoreError> {
+    match cfg!(any(test, feature = "postgres")) {
+        true => Ok(address),
+        false => Err(StoreError::Unwritable {
+            place: STORE.to_owned(),
+            why: "this program was built without PostgreSQL".to_owned(),
+            remedy: "build it with --features postgres (docs/distribution.md), or unset the variable"
+                .to_owned(),
+        }),
+    }
 }
 
 /// What can be read of a store, by as many processes as like to. It changes nothing.

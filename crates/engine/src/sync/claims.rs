@@ -115,7 +115,7 @@ fn place(
             return Ok(if is_own {
                 directory.to_owned()
             } else {
-                taking::below(&repository.root, &origin.below)
+                taking::below(&repository.root, origin.below.as_ref())
             });
         }
     }

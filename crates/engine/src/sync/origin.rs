@@ -35,12 +35,16 @@ pub(super) fn of(
     run: &Run,
     repositories: &mut Repositories,
 ) -> Result<Origin, SyncError> {
-    let mut origin =
-        Origin { directory: stored.directory.clone(), source: stored.source.clone(), ..Origin::default() };
+    let mut origin = Origin {
+        directory: stored.directory.to_string_lossy().into_owned(),
+        source: stored.source.clone(),
+        ..Origin::default()
+    };
     let Some((repository, first)) = repositories.of(&stored.directory) else { return Ok(origin) };
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let (directory, root) = (real(&stored.directory), real(&repository.root));
-    origin.below = directory.strip_prefix(&root).map(Path::to_owned).unwrap_or_default();
+    origin.below =
+        directory.strip_prefix(&root).map(|below| below.to_string_lossy().into_owned()).unwrap_or_default();
     origin.repository = first.clone();
     let names = RunRefs::of(repository, &stored.id)?;
     origin.branch =

@@ -135,7 +135,10 @@ async fn create(
 fn directory(origin: &Origin, here: &Path) -> PathBuf {
     let mut repositories = Repositories::default();
     let same = repositories.of(here).filter(|(_, first)| first.is_some() && *first == origin.repository);
-    same.map_or_else(|| origin.directory.clone(), |(repository, _)| below(&repository.root, &origin.below))
+    same.map_or_else(
+        || PathBuf::from(&origin.directory),
+        |(repository, _)| below(&repository.root, origin.below.as_ref()),
+    )
 }
 
 /// The path comes from elsewhere, and leads nowhere but down.

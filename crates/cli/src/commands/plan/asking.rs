@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use clap::ValueEnum as _;
 use conductor_core::file::{self, Source};
-use conductor_core::plan::Plan;
+use conductor_core::plan::{Plan, Sandbox};
 use conductor_core::planner::{Draft, Head, task_file, words::Request};
 use conductor_core::run::event::{self, FailureClass, Usage};
 use conductor_core::values::counted::counted;
@@ -17,12 +18,11 @@ use tokio::sync::watch;
 
 use super::existing::Hands;
 use super::requirements::Requirements;
-use crate::args::Planning;
+use crate::args::{self, Planning};
 use crate::commands::{block_on, reaper, talk};
 use crate::end_block::one_line;
 use crate::error::{CliError, Exit};
-use crate::settings::config;
-use crate::settings::trust;
+use crate::settings::{config, trust, variables};
 
 /// What a planner came to.
 pub(crate) struct Answered {
@@ -106,6 +106,16 @@ pub(crate) fn ask(
     }
 }
 
+/// How `run` would confine agents, where a variable says so: a planner is one.
+fn sandbox_of_environment() -> Result<Option<Sandbox>, CliError> {
+    const NAME: &str = "CONDUCTOR_SANDBOX";
+    let Some(word) = variables::standard(NAME) else { return Ok(None) };
+    let mode = args::Sandbox::from_str(&word, false).map_err(|_| {
+        CliError::new(Exit::Usage, format!("{NAME} is '{word}'")).help("set it to require, prefer or off")
+    })?;
+    Ok(Some(Sandbox::of(mode.into())))
+}
+
 /// The planner's own task, for the agent that the config files and the arguments name.
 pub(crate) fn one_task(agent: Option<&String>, model: Option<&String>) -> Result<Plan, CliError> {
     let mut task = serde_json::json!({ "id": "plan", "prompt": "Plan it." });
@@ -123,8 +133,10 @@ pub(crate) fn one_task(agent: Option<&String>, model: Option<&String>) -> Result
     let first =
         |found: Vec<file::Diagnostic>| found.first().map(|one| one.message.clone()).unwrap_or_default();
     let mut plan = loaded.map(|loaded| loaded.plan).map_err(|found| wrong(&first(found)))?;
+    let sandbox = sandbox_of_environment()?;
     // What was typed comes before a variable.
     for task in &mut plan.tasks {
+        task.sandbox = sandbox.clone().map(Box::new).or(task.sandbox.take());
         task.agent = agent.cloned().or(task.agent.take());
         task.model = model.cloned().or(task.model.take());
     }

@@ -13,11 +13,13 @@ const DOLLARS: f64 = (20_000.0 * 4.0 + 60.0 * 20.0) / 1e6;
 
 const PRICES: &str = "prices: { '*': { input: 4, output: 20, cache_read: 0.2, cache_write: 5 } },";
 
-/// One that does a piece of work per call.
+/// One that does a piece of work per call. Its model takes its time: one that answers within milliseconds is asked twice before
+/// anything can be done about the first answer.
 fn diligent(agent: Agent, settings: &str, calls: usize) -> Option<Bench> {
     let bench = Bench::new(agent, PRICES, &prompt("long", settings))?;
-    let script = (0..calls).fold(Script::new(), |script, n| script.run(format!("echo {n} >> n.txt")));
-    bench.script("long", script.finish("Done.").usage_by_default(CALL));
+    let script =
+        (0..calls).fold(Script::new(), |script, n| script.slow(100).run(format!("echo {n} >> n.txt")));
+    bench.script("long", script.slow(100).finish("Done.").usage_by_default(CALL));
     Some(bench)
 }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use conductor_core::values::ids::RunId;
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 use super::connections::Connections;
 use super::errors;
@@ -57,7 +58,7 @@ impl Drop for Claims {
 /// A renewal that fails is made up for by the next, or the claim ends: then another machine may take the run over, and
 /// this one is told so by its next append.
 async fn renew(connections: Arc<Connections>, held: Held) {
-    let mut times = tokio::time::interval(RENEWAL);
+    let mut times = tokio::time::interval_at(Instant::now() + RENEWAL, RENEWAL);
     times.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         times.tick().await;
