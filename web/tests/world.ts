@@ -90,6 +90,8 @@ export class World {
       HOME: this.home,
       SIGNS: this.signs,
       LANG: "C.UTF-8",
+      // Scripted agents wait for signs beside the repository; what confines agents has tests of its own.
+      CONDUCTOR_SANDBOX: "off",
       GIT_AUTHOR_NAME: "Test",
       GIT_AUTHOR_EMAIL: "test@example.com",
       GIT_COMMITTER_NAME: "Test",

@@ -257,13 +257,17 @@ impl Home {
 
     /// The process that holds a run's lock, where the system tells.
     pub fn holder(&self, run: &RunId) -> Option<u32> {
-        let inode = fs::metadata(self.run(run).join("lock")).ok()?.ino();
-        let locks = fs::read_to_string("/proc/locks").ok()?;
-        locks.lines().find_map(|line| {
-            // 1: FLOCK  ADVISORY  WRITE 4711 fd:01:123456 0 EOF
-            let mut words = line.split_whitespace().skip(4);
-            let (pid, file) = (words.next()?, words.next()?);
-            (file.rsplit(':').next()? == inode.to_string()).then(|| pid.parse().ok())?
+        // The table is handed out in pieces: where locks come and go meanwhile, one may be passed over.
+        const LOOKS: usize = 5;
+        let inode = fs::metadata(self.run(run).join("lock")).ok()?.ino().to_string();
+        (0..LOOKS).find_map(|_| {
+            let locks = fs::read_to_string("/proc/locks").ok()?;
+            locks.lines().find_map(|line| {
+                // 1: FLOCK  ADVISORY  WRITE 4711 fd:01:123456 0 EOF
+                let mut words = line.split_whitespace().skip(4);
+                let (pid, file) = (words.next()?, words.next()?);
+                (file.rsplit(':').next()? == inode).then(|| pid.parse().ok())?
+            })
         })
     }
 
