@@ -167,7 +167,7 @@ export class World {
   kill(): Promise<void> {
     const server = this.server;
     this.server = null;
-    if (!server || server.exitCode !== null) return Promise.resolve();
+    if (!server || server.exitCode !== null || server.signalCode !== null) return Promise.resolve();
     return new Promise((gone) => {
       server.on("exit", () => gone());
       server.kill("SIGKILL");
@@ -183,6 +183,8 @@ export class World {
       method,
       headers: { authorization: `Bearer ${this.token}`, "content-type": "application/json" },
       body: body === undefined ? undefined : JSON.stringify(body),
+      // A server that does not answer is found where it happens, not when the test's time is over.
+      signal: AbortSignal.timeout(30_000),
     });
     const text = await response.text();
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
@@ -214,7 +216,8 @@ export class World {
   }
 
   async end(): Promise<void> {
-    const live = async () => (this.server ? await this.runs().catch(() => []) : []).filter((run) => run.live);
+    const runs = () => this.runs().catch((error) => (error.name === "TimeoutError" ? Promise.reject(error) : []));
+    const live = async () => (this.server ? await runs() : []).filter((run) => run.live);
     for (const run of await live()) await this.api("POST", `/api/runs/${run.run}/stop`, {}).catch(() => {});
     // Those that the server has started are no children of ours, and write until they end.
     for (let looks = 0; looks < 200 && (await live()).length > 0; looks++) {
