@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Validate) -> Result<Exit, CliError> {
     let file = taskfile::meant(args.file.as_deref())?;
     let (plan, mut findings) = diagnostics::check(&file)?;
     if let Some(plan) = &plan {
-        findings.tell_of_agents(plan);
+        findings.tell_of_missing(plan);
     }
     if args.json {
         answer_json(&findings.json())?;

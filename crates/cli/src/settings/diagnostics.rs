@@ -19,6 +19,7 @@ use crate::console;
 use crate::error::{CliError, Exit};
 use crate::settings::agent_findings;
 use crate::settings::config;
+use crate::settings::plugin_findings;
 use crate::settings::variables;
 
 /// A line longer than this is named but not drawn.
@@ -247,9 +248,10 @@ impl Findings {
         self.configs.iter().chain([&self.file])
     }
 
-    /// Adds what is known of agents that are not installed here.
-    pub(crate) fn tell_of_agents(&mut self, plan: &Plan) {
+    /// Adds what is known of agents and plugins that are not installed here.
+    pub(crate) fn tell_of_missing(&mut self, plan: &Plan) {
         agent_findings::missing(plan, &mut self.file, &mut self.configs);
+        plugin_findings::missing(plan, &mut self.file);
     }
 
     /// The task file's text.

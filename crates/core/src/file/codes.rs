@@ -126,6 +126,10 @@ pub const CODES: &[(&str, &str)] = &[
     ("unknown-group", "A limit is set for a group that no task and no groups entry names."),
     ("unknown-key", "A key is not one that belongs here; most often a typing slip."),
     (
+        "unknown-plugin",
+        "A verifier or notifier is named that cannot be used on this machine; `conductor plugin list` shows those there are.",
+    ),
+    (
         "unknown-stage",
         "The execution section of a plan names tasks that are not in it, or has another form than a run writes.",
     ),

@@ -102,10 +102,14 @@ fn plain(about: &str) -> String {
 }
 
 /// Made by us before a step that changes what the user may want back.
-pub fn before(run_repo: &RunRepo, what: &str, branch: &str, commit: &str) -> Result<(), WorkspaceError> {
+pub fn before(
+    run_repo: &RunRepo,
+    what: &str,
+    branch: &str,
+    commit: &str,
+) -> Result<Checkpoint, WorkspaceError> {
     let name = format!("{}-{:x}", run_repo.run(), fastrand::u32(..));
-    set(run_repo.repository(), &name, branch, commit, &format!("before: {what}"))?;
-    Ok(())
+    Ok(set(run_repo.repository(), &name, branch, commit, &format!("before: {what}"))?)
 }
 
 /// The run's branch as it is now, remembered before something risky. One that was made for the same commit serves again.

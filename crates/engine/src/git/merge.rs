@@ -388,9 +388,10 @@ pub fn bring_home(run_repo: &RunRepo, into_branch: bool, landed: bool) -> Result
     Ok(Ending::Left { branch, why, in_the_way })
 }
 
+const MOVED: &str = "the branch it started from has moved";
+
 /// The branch that holds it now, or why none does.
 fn home(run_repo: &RunRepo, tip: &str) -> Result<Result<String, String>, WorkspaceError> {
-    const MOVED: &str = "the branch it started from has moved";
     let repository = run_repo.repository();
     let left = |why: &str| Ok(Err(why.to_owned()));
     let Some(target) = &repository.branch else { return left("no branch is checked out") };
@@ -401,14 +402,31 @@ fn home(run_repo: &RunRepo, tip: &str) -> Result<Result<String, String>, Workspa
     if repository.settings_changed() {
         return left("git's configuration was changed while the run was at work; look at it first");
     }
-    checkpoints::before(run_repo, &format!("{} is merged", short(run_repo.branch())), target, &now)?;
+    let what = format!("{} is merged", short(run_repo.branch()));
+    let before = checkpoints::before(run_repo, &what, target, &now)?;
+    let moved = move_home(run_repo, target, &now, tip);
+    if matches!(moved, Ok(Err(_))) {
+        // Nothing was touched, so there is nothing to roll back.
+        repository.delete_ref(&before.full_name())?;
+    }
+    moved
+}
+
+/// Moves the branch, and its checkout with it; or why that was not done.
+fn move_home(
+    run_repo: &RunRepo,
+    target: &str,
+    now: &str,
+    tip: &str,
+) -> Result<Result<String, String>, WorkspaceError> {
+    let repository = run_repo.repository();
     let Some(checkout) = repository.checkout_of(target)? else {
-        return Ok(match repository.move_ref(target, tip, &now)? {
+        return Ok(match repository.move_ref(target, tip, now)? {
             true => Ok(short(target)),
             false => Err(MOVED.to_owned()),
         });
     };
-    Ok(match repository.bring_forward(&forward(checkout, target, &now, tip))? {
+    Ok(match repository.bring_forward(&forward(checkout, target, now, tip))? {
         Forwarded::Done { kept } => {
             for file in kept {
                 run_repo.notice(format!(

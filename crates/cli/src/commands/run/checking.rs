@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use conductor_core::confinement::confines_itself;
-use conductor_core::plan::{Notification, Plan, SandboxMode, Task};
+use conductor_core::plan::{Plan, SandboxMode, Task};
 use conductor_engine::agents;
 use conductor_engine::plugins;
 use conductor_engine::process::confinement::{self, Tier};
-use conductor_engine::worker::verifiers;
 
 use super::talk;
 use crate::error::{CliError, Exit};
+use crate::settings::plugin_findings;
 
 /// Every task needs an agent that can do it, before anything starts. Returns the agents not installed.
 pub(super) fn check_agents(plan: &Plan) -> Result<BTreeSet<String>, CliError> {
@@ -61,16 +61,7 @@ pub(super) fn check_sandbox(plan: &Plan) -> Result<(), CliError> {
 
 /// Verifiers and notifiers, too: what checks the work is there before an agent is paid.
 fn check_plugins(plan: &Plan) -> Result<(), CliError> {
-    let verifiers =
-        plan.tasks.iter().flat_map(|task| &task.verify).filter_map(|check| verifiers::named(check));
-    let verifiers = verifiers.map(|(name, _)| (plugins::Kind::Verifier, name.to_owned()));
-    let told = &plan.notifications;
-    let ways = [&told.on_complete, &told.on_failure, &told.on_input, &told.on_budget].into_iter().flatten();
-    let notifiers = ways.filter_map(|way| match way {
-        Notification::Plugin { name, .. } => Some((plugins::Kind::Notifier, name.clone())),
-        _ => None,
-    });
-    for (kind, name) in verifiers.chain(notifiers).collect::<BTreeSet<_>>() {
+    for (kind, name) in plugin_findings::named(plan).into_keys() {
         plugins::find(kind, &name)?;
     }
     Ok(())

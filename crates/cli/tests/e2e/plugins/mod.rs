@@ -165,6 +165,7 @@ fn a_missing_plugin_is_told_before_anything_starts() {
         "tasks: [{ id: a, prompt: x, agent: nowhere }]",
     ] {
         let world = World::in_place(tasks);
+        world.conductor(&["validate", "tasks.yaml"]).expect(0).says("nowhere");
         world.conductor(&["run", "tasks.yaml"]).expect(7).says("nowhere");
         assert!(world.runs().is_empty(), "{tasks}");
     }

@@ -475,8 +475,13 @@ fn the_users_branch_is_brought_forward_only_when_that_is_safe() {
         Ending::Left { branch: "conductor/r1".into(), why: moved, in_the_way: Vec::new() }
     );
     lab.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    fs::write(lab.repo.join("new.txt"), "the user's own").unwrap();
+    assert!(matches!(merge::bring_home(&worktrees.run_repo, true, true).unwrap(), Ending::Left { .. }));
+    assert_eq!(lab.git(&["tag"]), "", "nothing was changed, so there is nothing to roll back");
+    fs::remove_file(lab.repo.join("new.txt")).unwrap();
     let merged = merge::bring_home(&worktrees.run_repo, true, true).unwrap();
     assert_eq!(merged, Ending::Merged { branch: "conductor/r1".into(), into: "main".into() });
+    assert_eq!(lab.git(&["tag"]).lines().count(), 1);
     assert_eq!(fs::read_to_string(lab.repo.join("new.txt")).unwrap(), "1");
     assert_eq!(lab.git(&["status", "--porcelain"]), "");
 }
