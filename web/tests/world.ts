@@ -167,7 +167,11 @@ export class World {
   kill(): Promise<void> {
     const server = this.server;
     this.server = null;
-    if (!server || server.exitCode !== null || server.signalCode !== null) return Promise.resolve();
+    if (!server) return Promise.resolve();
+    if (server.exitCode !== null || server.signalCode !== null) {
+      const how = server.signalCode ?? `exit code ${server.exitCode}`;
+      return Promise.reject(new Error(`the server had ended before, with ${how}`));
+    }
     return new Promise((gone) => {
       server.on("exit", () => gone());
       server.kill("SIGKILL");
