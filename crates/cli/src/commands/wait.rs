@@ -91,6 +91,10 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// Waits until the run is not active any more; false where the deadline came first.
 fn until_left(home: &Home, run: &RunId, deadline: Option<Instant>) -> Result<bool, CliError> {
+    let let_go = || if home.store().is_none() { Ok(true) } else { until_let_go(run, deadline) };
+    if !home.is_live(run) {
+        return let_go();
+    }
     let (sender, left) = mpsc::channel();
     let (place, here) = (home.clone(), run.clone());
     std::thread::spawn(move || sender.send(place.wait_until_left(&here)));
@@ -101,7 +105,7 @@ fn until_left(home: &Home, run: &RunId, deadline: Option<Instant>) -> Result<boo
     match waited {
         Ok(left) => {
             left?;
-            if home.store().is_none() { Ok(true) } else { until_let_go(run, deadline) }
+            let_go()
         }
         Err(RecvTimeoutError::Timeout) => Ok(false),
         Err(RecvTimeoutError::Disconnected) => {

@@ -42,7 +42,7 @@ fn steering_answers_in_json() {
         (&2.into(), &"some".into(), &true.into())
     );
     live.ended().expect(9);
-    let over = told(json(&["wait"]).expect(9), "wait");
+    let over = told(json(&["wait", "--timeout", "0"]).expect(9), "wait");
     assert_eq!((&over["ended"], &over["exit_code"]), (&true.into(), &9.into()));
     assert_eq!(told(json(&["task", "retry", "first"]).expect(0), "task")["active"], false);
     for line in json(&["events"]).expect(0).json_lines() {

@@ -239,9 +239,12 @@ impl Coordinator {
         self.teardown.gather();
         let driven =
             caught(self.take_turns()).await.unwrap_or_else(|panic| Err(CoordinatorError::Panicked(panic)));
-        drop(passing);
+        passing.iter().for_each(Passing::close);
         if let Ok(control_server) = control_server {
             self.close(control_server).await;
+        }
+        if let Some(passing) = passing {
+            passing.end().await;
         }
         looking.inspect(|looking| looking.abort());
         if let Err(error) = driven {

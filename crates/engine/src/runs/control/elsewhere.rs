@@ -2,20 +2,25 @@
 //!
 //! The machine that drives the run passes each line to the control socket of its own coordinator, and the answer back.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use conductor_core::schedule::Request;
 use conductor_core::values::ids::RunId;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use super::lines::{self, Question, Reply};
 use super::{ControlError, async_client};
 use crate::dispatch::{LiveView, Query, View};
 use crate::host::home::Home;
-use crate::stores::requests::{Answered, Requests, Serving};
+use crate::stores::requests::{Answered, Requests};
 
 /// How long the store is tried again where it cannot be reached as a run begins.
 const AGAIN: Duration = Duration::from_secs(5);
+
+/// How long a run that is over waits until the last answers are in the store.
+const LAST: Duration = Duration::from_secs(3);
 
 /// Asks, and waits until it is recorded: of this machine's own run, or of one that another drives. Blocks.
 pub fn ask(home: &Home, run: &RunId, request: &Request) -> Result<(), ControlError> {
@@ -67,45 +72,59 @@ fn send(home: &Home, run: &RunId, line: Vec<u8>) -> Result<Reply, ControlError> 
 
 /// Passes what other machines ask of this run to its control socket, as long as it is kept.
 pub(crate) struct Passing {
-    _passing: tokio::task::JoinHandle<()>,
+    over: watch::Sender<bool>,
+    passing: JoinHandle<()>,
 }
 
 impl Passing {
     /// Nothing where the store is this machine's own.
     pub(crate) fn begin(home: &Home, run: &RunId) -> Option<Passing> {
         home.store()?;
+        let (over, mut told) = watch::channel(false);
         let (home, run) = (home.clone(), run.clone());
         let passing = async move {
-            let _serving = loop {
-                match Requests::open(&home).await {
-                    Ok(Some(requests)) => break serve(requests, &home, &run),
-                    Ok(None) => return,
-                    // The run itself says what is wrong with the store.
-                    Err(_) => tokio::time::sleep(AGAIN).await,
+            let opened = async {
+                loop {
+                    match Requests::open(&home).await {
+                        Ok(requests) => break requests,
+                        // The run itself says what is wrong with the store.
+                        Err(_) => tokio::time::sleep(AGAIN).await,
+                    }
                 }
             };
-            std::future::pending().await
+            let requests = tokio::select! {
+                requests = opened => requests,
+                _ = told.wait_for(|over| *over) => None,
+            };
+            if let Some(requests) = requests {
+                let directory = home.run(&run);
+                requests.serve(&run, told, |line| answered(directory.clone(), line)).await;
+            }
         };
-        Some(Passing { _passing: tokio::spawn(passing) })
+        Some(Passing { over, passing: tokio::spawn(passing) })
+    }
+
+    /// Nothing more is passed on.
+    pub(crate) fn close(&self) {
+        self.over.send_replace(true);
+    }
+
+    /// Who has asked is answered: a run that was cancelled from elsewhere ends before that is told.
+    pub(crate) async fn end(mut self) {
+        self.close();
+        let _ = tokio::time::timeout(LAST, &mut self.passing).await;
     }
 }
 
 impl Drop for Passing {
     fn drop(&mut self) {
-        self._passing.abort();
+        self.passing.abort();
     }
 }
 
-fn serve(requests: Requests, home: &Home, run: &RunId) -> Serving {
-    let directory = home.run(run);
-    requests.serve(run, move |line| {
-        let directory = directory.clone();
-        async move {
-            let reply = passed_on(&directory, &line).await;
-            let line = lines::reply(&reply).unwrap_or_default();
-            String::from_utf8_lossy(&line).into_owned()
-        }
-    })
+async fn answered(directory: PathBuf, line: String) -> String {
+    let reply = passed_on(&directory, &line).await;
+    String::from_utf8_lossy(&lines::reply(&reply).unwrap_or_default()).into_owned()
 }
 
 async fn passed_on(directory: &Path, line: &str) -> Reply {

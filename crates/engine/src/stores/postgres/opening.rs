@@ -37,11 +37,23 @@ fn known() -> i64 {
 }
 
 impl Postgres {
-    /// On a thread of its own: what sqlx does there cannot go from one thread to another.
     pub(in crate::stores) async fn open(home: &Home, address: &StoreAddress) -> Result<Postgres, StoreError> {
-        let (runtime, home, address) = (Handle::current(), home.clone(), address.clone());
-        let opening =
-            tokio::task::spawn_blocking(move || runtime.block_on(Postgres::opened(&home, &address)));
+        let Address { options, place } = Address::read(address)?;
+        let machine = Machine::of(home).map_err(|error| unwritable(home, &error))?;
+        let options =
+            options.options([("synchronous_commit", "on"), ("idle_in_transaction_session_timeout", "15s")]);
+        let store = Postgres::with(home, place, options, machine);
+        let found = store.call(async |connection| store.form(connection).await).await?;
+        store.call(async |connection| store.check_durable(connection).await).await?;
+        if found == Some(known()) {
+            return Ok(store);
+        }
+        // On a thread of its own: what sqlx does there cannot go from one thread to another.
+        let runtime = Handle::current();
+        let opening = tokio::task::spawn_blocking(move || {
+            runtime.block_on(store.bring_up_to_date())?;
+            Ok(store)
+        });
         opening.await.map_err(failed)?
     }
 
@@ -50,27 +62,6 @@ impl Postgres {
         home: &Home,
         address: &StoreAddress,
     ) -> Result<Option<Postgres>, StoreError> {
-        let (runtime, home, address) = (Handle::current(), home.clone(), address.clone());
-        let opening =
-            tokio::task::spawn_blocking(move || runtime.block_on(Postgres::opened_to_look(&home, &address)));
-        opening.await.map_err(failed)?
-    }
-
-    async fn opened(home: &Home, address: &StoreAddress) -> Result<Postgres, StoreError> {
-        let Address { options, place } = Address::read(address)?;
-        let machine = Machine::of(home).map_err(|error| unwritable(home, &error))?;
-        let options =
-            options.options([("synchronous_commit", "on"), ("idle_in_transaction_session_timeout", "15s")]);
-        let store = Postgres::with(home, place, options, machine);
-        let found = store.call(async |connection| store.form(connection).await).await?;
-        store.call(async |connection| store.check_durable(connection).await).await?;
-        if found != Some(known()) {
-            store.bring_up_to_date().await?;
-        }
-        Ok(store)
-    }
-
-    async fn opened_to_look(home: &Home, address: &StoreAddress) -> Result<Option<Postgres>, StoreError> {
         let Address { options, place } = Address::read(address)?;
         let options = options.options([("default_transaction_read_only", "on")]);
         let store = Postgres::with(home, place, options, Machine::to_look(home));

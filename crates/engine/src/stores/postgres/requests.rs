@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use conductor_core::values::ids::RunId;
 use sqlx::postgres::PgConnection;
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use super::Postgres;
 use crate::host::home::Home;
@@ -47,44 +48,44 @@ impl Requests {
         let put = self.store.call(async |connection| put(connection, run, machine, line).await.map_err(told));
         let Some(id) = put.await? else { return Ok(Answered::Undriven) };
         let until = Instant::now() + PATIENCE;
-        let answer = loop {
-            let look = self.store.call(async |connection| answer(connection, id).await.map_err(told));
+        let answered = loop {
+            let look = self.store.call(async |connection| state(connection, id).await.map_err(told));
             match look.await? {
-                None if Instant::now() < until => tokio::time::sleep(STEP).await,
-                found => break found,
+                Some(State { answer: Some(line), .. }) => break Answered::Line(line),
+                // The run was left before it came to this.
+                Some(State { taken: false, driven: false, .. }) => break Answered::Undriven,
+                Some(_) if Instant::now() < until => tokio::time::sleep(STEP).await,
+                _ => break Answered::Silent,
             }
         };
         let gone = self.store.call(async |connection| withdraw(connection, id).await.map_err(told));
-        gone.await?;
-        Ok(answer.map_or(Answered::Silent, Answered::Line))
+        Ok(match (answered, gone.await?) {
+            // It was taken at the last moment.
+            (Answered::Undriven, true) => Answered::Silent,
+            (answered, _) => answered,
+        })
     }
 
-    /// Answers what is asked of a run that this machine drives, as long as what is returned is kept.
-    pub fn serve<F, A>(self, run: &RunId, answering: F) -> Serving
+    /// Answers what is asked of a run that this machine drives until it is over; who has asked by then gets the answer.
+    pub async fn serve<F, A>(self, run: &RunId, mut over: watch::Receiver<bool>, answering: F)
     where
-        F: Fn(String) -> A + Send + Sync + 'static,
-        A: Future<Output = String> + Send + 'static,
-    {
-        let run = run.clone();
-        Serving(tokio::spawn(self.answer_all(run, Arc::new(answering))).abort_handle())
-    }
-
-    async fn answer_all<F, A>(self, run: RunId, answering: Arc<F>)
-    where
-        F: Fn(String) -> A + Send + Sync + 'static,
+        F: Fn(String) -> A,
         A: Future<Output = String> + Send + 'static,
     {
         let (store, mut beside) = (Arc::new(self.store), JoinSet::new());
         loop {
-            tokio::time::sleep(LOOK).await;
+            tokio::select! {
+                _ = over.wait_for(|over| *over) => break,
+                () = tokio::time::sleep(LOOK) => {}
+            }
             let asked = store.call(async |connection| {
-                take(connection, &run, &store.machine.id).await.map_err(|error| store.told(error))
+                take(connection, run, &store.machine.id).await.map_err(|error| store.told(error))
             });
             for (id, line) in asked.await.unwrap_or_default() {
-                let (answering, store) = (answering.clone(), store.clone());
+                let (answering, store) = (answering(line), store.clone());
                 // One that takes long holds up no other.
                 beside.spawn(async move {
-                    let line = answering(line).await;
+                    let line = answering.await;
                     let told = store.call(async |connection| {
                         reply(connection, id, &line).await.map_err(|error| store.told(error))
                     });
@@ -95,6 +96,7 @@ impl Requests {
             }
             while beside.try_join_next().is_some() {}
         }
+        while beside.join_next().await.is_some() {}
     }
 }
 
@@ -105,15 +107,6 @@ pub enum Answered {
     Undriven,
     /// It may still be done.
     Silent,
-}
-
-/// Ends with this.
-pub struct Serving(AbortHandle);
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 async fn put(
@@ -160,14 +153,25 @@ async fn reply(connection: &mut PgConnection, id: i64, line: &str) -> sqlx::Resu
     query.execute(connection).await.map(drop)
 }
 
-async fn answer(connection: &mut PgConnection, id: i64) -> sqlx::Result<Option<String>> {
-    let found: Option<Option<String>> = sqlx::query_scalar("SELECT answer FROM requests WHERE id = $1")
-        .bind(id)
-        .fetch_optional(connection)
-        .await?;
-    Ok(found.flatten())
+/// What has become of a request.
+struct State {
+    answer: Option<String>,
+    taken: bool,
+    driven: bool,
 }
 
-async fn withdraw(connection: &mut PgConnection, id: i64) -> sqlx::Result<()> {
-    sqlx::query("DELETE FROM requests WHERE id = $1").bind(id).execute(connection).await.map(drop)
+async fn state(connection: &mut PgConnection, id: i64) -> sqlx::Result<Option<State>> {
+    let query = sqlx::query_as(
+        "SELECT answer, taken, EXISTS (SELECT FROM leaders WHERE leaders.run = requests.run
+                                                             AND until > clock_timestamp()) AS driven
+         FROM requests WHERE id = $1",
+    );
+    let found: Option<(Option<String>, bool, bool)> = query.bind(id).fetch_optional(connection).await?;
+    Ok(found.map(|(answer, taken, driven)| State { answer, taken, driven }))
+}
+
+/// Whether it had been taken.
+async fn withdraw(connection: &mut PgConnection, id: i64) -> sqlx::Result<bool> {
+    let query = sqlx::query_scalar("DELETE FROM requests WHERE id = $1 RETURNING taken").bind(id);
+    Ok(query.fetch_optional(connection).await?.unwrap_or(false))
 }

@@ -10,11 +10,15 @@ use conductor_core::run::event::{Event, Options, RunOutcome};
 use conductor_core::values::units::{Tick, Timestamp};
 use conductor_testkit::servers;
 use tempfile::TempDir;
+use tokio::sync::watch;
 
 use super::requests::{Answered, Requests};
 use super::*;
 use crate::host::home::StoreAddress;
 use crate::stores::{self, RunLog};
+
+/// Longer than it is looked for what is asked.
+const SLOW: Duration = Duration::from_millis(700);
 
 fn id() -> RunId {
     RunId::parse("r1").unwrap()
@@ -190,20 +194,42 @@ async fn what_is_asked_of_another_machines_run_is_answered_once(
     let open = async |machine: usize| Requests::open(&machines.home(machine)).await.unwrap().unwrap();
     let (done, asker) = (Arc::new(AtomicUsize::new(0)), open(1).await);
     let counted = done.clone();
-    let serving = open(0).await.serve(&id(), move |line| {
-        counted.fetch_add(1, Ordering::Relaxed);
-        async move { format!("{line}!") }
+    let (over, told) = watch::channel(false);
+    let driver = open(0).await;
+    let serving = tokio::spawn(async move {
+        let answering = |line| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            async move {
+                tokio::time::sleep(if line == "slow" { SLOW } else { Duration::ZERO }).await;
+                format!("{line}!")
+            }
+        };
+        driver.serve(&id(), told, answering).await;
     });
     for number in 0..20 {
         let asked = asker.ask(&id(), &number.to_string()).await.unwrap();
         assert!(matches!(asked, Answered::Line(line) if line == format!("{number}!")));
     }
     assert_eq!(done.load(Ordering::Relaxed), 20);
+    let ending = async {
+        while done.load(Ordering::Relaxed) == 20 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        over.send_replace(true);
+        serving.await.unwrap();
+    };
+    let run = id();
+    let (last, ()) = tokio::join!(asker.ask(&run, "slow"), ending);
+    assert!(matches!(last.unwrap(), Answered::Line(line) if line == "slow!"), "who has asked is answered");
     let own = open(0).await.ask(&id(), "of itself").await.unwrap();
     assert!(matches!(own, Answered::Undriven), "its own machine has the control socket");
-    machines.lapse();
+    let lapsing = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        machines.lapse();
+    };
+    let (late, ()) = tokio::join!(asker.ask(&run, "as it is left"), lapsing);
+    assert!(matches!(late.unwrap(), Answered::Undriven), "nobody will take it any more");
     assert!(matches!(asker.ask(&id(), "late").await.unwrap(), Answered::Undriven));
-    drop(serving);
     assert_eq!(machines.server.query("asked", "SELECT count(*) FROM conductor.requests"), "0");
     machines.server
 }
