@@ -9,6 +9,7 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, Write as _};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use conductor_engine::host::redact;
@@ -78,6 +79,21 @@ pub(crate) fn answer(text: &str) -> Result<(), Unanswered> {
     let mut out = anstream::stdout().lock();
     out.write_all(clean(text).as_bytes())?;
     Ok(out.flush()?)
+}
+
+static LOST: OnceLock<String> = OnceLock::new();
+
+/// Part of an answer that is given as it comes could not be written: what goes on is not ended by it, and what comes of it is
+/// said at the end. A reader that went away has seen enough.
+pub(crate) fn lose(error: &io::Error) {
+    if error.kind() != io::ErrorKind::BrokenPipe {
+        LOST.get_or_init(|| error.to_string());
+    }
+}
+
+/// Why an answer is not whole.
+pub(crate) fn lost() -> Option<Unanswered> {
+    LOST.get().map(|why| Unanswered(io::Error::other(why.clone())))
 }
 
 /// Bytes on standard output as they are, to the last one: what the user wants to have is not changed.

@@ -55,10 +55,14 @@ fn command() -> Exit {
         Ok(arguments) => globals::apply(&arguments.global).and_then(|()| carried_out(arguments)),
         Err(other) => explained(&other, &words),
     };
-    let exit = done.unwrap_or_else(|error| {
+    let mut exit = done.unwrap_or_else(|error| {
         error.show();
         error.exit
     });
+    if let Some(error) = console::lost().map(CliError::from) {
+        error.show();
+        exit = if exit == Exit::Done { error.exit } else { exit };
+    }
     globals::tell_exit(exit, started);
     exit
 }

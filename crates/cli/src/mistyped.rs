@@ -24,13 +24,25 @@ pub(crate) fn command(error: &clap::Error, words: &[OsString]) -> Option<CliErro
         None if Path::new(word).is_file() => {
             cli_error.help(format!("to run this task file: conductor run {word}"))
         }
-        None => cli_error.help("`conductor --help` lists every command"),
+        None => cli_error.help(format!("`{} --help` lists every command", reached(&whole, words).join(" "))),
     })
 }
 
 /// The commands below the one that the words have led to.
 fn names<'c>(whole: &'c Command, words: &[OsString]) -> impl Iterator<Item = &'c str> {
+    let last = way(whole, words).last().unwrap_or(whole);
+    last.get_subcommands().filter(|command| !command.is_hide_set()).map(Command::get_name)
+}
+
+/// The command that the words have led to, as it is typed.
+fn reached<'c>(whole: &'c Command, words: &[OsString]) -> Vec<&'c str> {
+    std::iter::once(whole).chain(way(whole, words)).map(Command::get_name).collect()
+}
+
+/// From one command to the one below it, as far as the words name any.
+fn way<'c>(whole: &'c Command, words: &[OsString]) -> impl Iterator<Item = &'c Command> {
     let typed = words.iter().skip(1).filter_map(|word| word.to_str());
-    let reached = typed.fold(whole, |command, word| command.find_subcommand(word).unwrap_or(command));
-    reached.get_subcommands().filter(|command| !command.is_hide_set()).map(Command::get_name)
+    typed
+        .scan(whole, |command, word| Some(command.find_subcommand(word).inspect(|below| *command = below)))
+        .flatten()
 }

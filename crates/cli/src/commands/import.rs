@@ -8,6 +8,7 @@ use std::path::Path;
 use conductor_core::plan::subagents::Known;
 use conductor_core::values::counted::counted;
 use conductor_engine::agents::subagents;
+use conductor_engine::host::for_shell;
 use conductor_engine::host::home::Home;
 use conductor_engine::records::beads::{self, Bd, BdError, Drafted, Issue, LeftOut};
 use serde_json::json;
@@ -59,7 +60,8 @@ fn write(args: &ImportTo, drafted: &Drafted, text: String) -> Result<Exit, CliEr
         return Ok(Exit::Done);
     }
     writing::write(&args.output, &text)?;
-    let words = format!("wrote {name} with {}; next: conductor run {name}", counted(count, "issue"));
+    let issues = counted(count, "issue");
+    let words = format!("wrote {name} with {issues}; next: conductor run {}", for_shell(&args.output));
     answer_either(args.json, &words, SCHEMA, json!({ "issues": count, "written": name }))?;
     Ok(Exit::Done)
 }

@@ -106,7 +106,9 @@ fn up_to(root: &Path, here: &Path) -> String {
 
 fn look(root: &Path, agents: &[Entry]) -> Choice {
     let installed = || agents.iter().filter(|entry| entry.kind == Kind::BuiltIn && entry.path.is_some());
-    let best = installed().find(|entry| entry.login == Login::Yes).or_else(|| installed().next());
+    let own = || agents.iter().find(|entry| entry.kind == Kind::Plugin && entry.path.is_some());
+    let best =
+        installed().find(|entry| entry.login == Login::Yes).or_else(|| installed().next()).or_else(own);
     let name = |entry: &Entry| entry.name.clone();
     Choice {
         agent: best.map_or_else(|| "claude".to_owned(), name),

@@ -63,6 +63,8 @@ struct LastRun {
     snapshot: Snapshot,
     /// Its branch, where the work on it is not in the user's yet.
     unmerged: Option<String>,
+    /// The task file it was made from, while that is there.
+    file: Option<PathBuf>,
 }
 
 pub(crate) fn run(as_json: bool) -> Result<Exit, CliError> {
@@ -242,13 +244,20 @@ async fn newest(home: Home, active: &[LiveView]) -> Result<Option<LastRun>, CliE
     let archive = Archive::of(home).await?;
     let Some(stored) = archive.here()?.into_iter().next() else { return Ok(None) };
     let id = stored.id.to_string();
+    let file = Some(PathBuf::from(&stored.source)).filter(|file| file.is_file());
     if let Some(live_view) = active.iter().find(|live_view| live_view.run == stored.id) {
-        return Ok(Some(LastRun { id, active: true, snapshot: live_view.snapshot.clone(), unmerged: None }));
+        return Ok(Some(LastRun {
+            id,
+            active: true,
+            snapshot: live_view.snapshot.clone(),
+            unmerged: None,
+            file,
+        }));
     }
     let found = archive.read(&stored).await?;
     let unmerged = unmerged_branch(&found.stored, &found.run).map(|branch| short(&branch));
     let active = archive.home.is_live(&stored.id) || stored.holder().is_some();
-    Ok(Some(LastRun { id, active, snapshot: Snapshot::of(&found.run), unmerged }))
+    Ok(Some(LastRun { id, active, snapshot: Snapshot::of(&found.run), unmerged, file }))
 }
 
 impl LastRun {

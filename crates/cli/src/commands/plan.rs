@@ -50,7 +50,10 @@ pub(crate) fn run(args: &args::Plan) -> Result<Exit, CliError> {
     let before = args.plan.as_deref().map(existing::existing).transpose()?;
     let file = args.output.clone().or_else(|| args.plan.clone()).unwrap_or_else(|| "tasks.yaml".into());
     let folder = folder_of(&file);
-    writing::may_write(&[&file, &folder.join("execution_plan.json")], planning.force, writing::ANOTHER_FILE)?;
+    writing::may_write(&[&file], planning.force, writing::ANOTHER_FILE)?;
+    let beside = "it is written beside the task file: write that into another folder, as -o plans/tasks.yaml, or over \
+                  both with --force";
+    writing::may_write(&[&folder.join("execution_plan.json")], planning.force, beside)?;
     let agent_choice =
         before.as_ref().map_or_else(Hands::default, |(_, agent_choice)| agent_choice.clone()).under(planning);
     let draft = before.as_ref().map(|(draft, _)| draft);

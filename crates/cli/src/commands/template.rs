@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use conductor_core::values::suggest::did_you_mean;
+use conductor_engine::host::for_shell;
 use serde_json::json;
 
 use super::{answer, answer_either, answer_json};
@@ -79,7 +80,8 @@ fn new(args: &TemplateNew) -> Result<Exit, CliError> {
     writing::may_write(&[&args.output], args.force, writing::ANOTHER_FILE)?;
     writing::write(&args.output, &text)?;
     let value = json!({ "template": template.name, "written": name });
-    answer_either(args.json, &format!("wrote {name}; next: conductor run {name}"), SCHEMA, value)?;
+    let words = format!("wrote {name}; next: conductor run {}", for_shell(&args.output));
+    answer_either(args.json, &words, SCHEMA, value)?;
     Ok(Exit::Done)
 }
 

@@ -60,7 +60,8 @@ fn output(page: &mut Page, block: &Block<'_>, one: &Failed<'_>) {
     }
     if !lines.is_empty() {
         let words = if cut {
-            format!("the end of it; all of it: {}", path.display())
+            let all = if transcript::has_gap(&path) { "its first and last 8 MiB" } else { "all of it" };
+            format!("the end of it; {all}: {}", path.display())
         } else {
             path.display().to_string()
         };

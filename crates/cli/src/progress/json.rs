@@ -26,9 +26,14 @@ impl Json {
         Json { run: run.clone(), out: BufWriter::new(std::io::stdout()) }
     }
 
-    /// A reader that went away must not end the run.
     fn line(&mut self, value: &Value) {
-        let _ = writeln!(self.out, "{}", console::clean(&value.to_string()));
+        let written = writeln!(self.out, "{}", console::clean(&value.to_string()));
+        written.unwrap_or_else(|error| console::lose(&error));
+    }
+
+    /// What cannot be written does not end the run.
+    fn flush(&mut self) {
+        self.out.flush().unwrap_or_else(|error| console::lose(&error));
     }
 }
 
@@ -38,19 +43,19 @@ impl Progress for Json {
             let line = event(&self.run, record);
             self.line(&line);
         }
-        let _ = self.out.flush();
+        self.flush();
     }
 
     fn notice(&mut self, text: &str) {
         let line = json!({ "schema": SCHEMA, "run": self.run, "type": "notice", "text": text });
         self.line(&line);
-        let _ = self.out.flush();
+        self.flush();
     }
 
     fn tell(&mut self, text: &str) {
         let line = json!({ "schema": SCHEMA, "run": self.run, "type": "notification", "text": text });
         self.line(&line);
-        let _ = self.out.flush();
+        self.flush();
     }
 
     fn finish(&mut self, id: &RunId, run: &Run, graph: &Graph, ledger: Option<&Ledger>) {
@@ -58,6 +63,6 @@ impl Progress for Json {
         let mut line = serde_json::to_value(summary).unwrap_or_default();
         line["type"] = json!("summary");
         self.line(&line);
-        let _ = self.out.flush();
+        self.flush();
     }
 }

@@ -128,6 +128,19 @@ fn conductor_alone_says_where_things_stand() {
 }
 
 #[test]
+fn conductor_alone_names_a_file_that_would_not_be_found() {
+    let world = World::in_place(ONE);
+    fs::rename(world.path("tasks.yaml"), world.path("all of it.yaml")).unwrap();
+    world.conductor(&["run", "all of it.yaml"]).expect(0);
+    let next = world.conductor(&["--json"]).expect(0).json()["next"].clone();
+    let file = world.path("all of it.yaml").canonicalize().unwrap();
+    assert_eq!(next[2]["command"], format!("conductor run '{}'", file.display()), "{next}");
+    fs::remove_file(file).unwrap();
+    let next = world.conductor(&["--json"]).expect(0).json()["next"].clone();
+    assert_eq!(next[2]["command"], "conductor init", "{next}");
+}
+
+#[test]
 fn conductor_alone_names_what_is_active_and_what_waits_for_the_user() {
     let mut world = questions::world(ASKING, &[("asker", ASKER)]);
     fs::write(world.path("repo/tasks.yaml"), world.read("tasks.yaml")).unwrap();
@@ -293,6 +306,10 @@ fn a_mistyped_command_is_answered_with_the_nearest() {
         .says("did you mean 'list'?");
     world.conductor(&["tasks.yaml"]).expect(2).says("to run this task file: conductor run tasks.yaml");
     world.conductor(&["frobnicate"]).expect(2).says("`conductor --help` lists every command");
+    world
+        .conductor(&["worktree", "frobnicate"])
+        .expect(2)
+        .says("`conductor worktree --help` lists every command");
 }
 
 #[test]

@@ -95,7 +95,11 @@ fn a_template_goes_into_a_file_of_its_own() {
     let template = world.conductor(&new).expect(2);
     let told = template.says("tasks.yaml is there already").says("-o OTHER.yaml").stderr.clone();
     assert!(told.find("-o OTHER.yaml") < told.find("--force"), "{told}");
-    world.conductor(&[&new[..], &["-o", "docs.yaml"]].concat()).expect(0);
+    world.conductor(&[&new[..], &["-o", "docs.yaml"]].concat()).expect(0).says("conductor run docs.yaml");
+    world
+        .conductor(&[&new[..], &["-o", "the docs.yaml"]].concat())
+        .expect(0)
+        .says("conductor run 'the docs.yaml'");
     let told = world.conductor(&["init"]).expect(2).stderr;
     assert!(told.find("-o OTHER.yaml") < told.find("--force"), "{told}");
 }

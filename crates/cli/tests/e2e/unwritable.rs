@@ -40,6 +40,20 @@ fn a_log_on_a_full_disk_does_not_end_the_run() {
     expect_no_leftovers(&world.run_id());
 }
 
+/// The run is done, and who reads its events is told that they are not whole.
+#[test]
+fn events_that_cannot_be_written_are_told() {
+    let world = World::in_place("tasks: [{ id: a, run: 'touch done' }]");
+    let run = || world.command(&["run", "tasks.yaml", "--json"]);
+    let out = run().stdout(full()).stderr(Stdio::piped()).output().unwrap();
+    assert_eq!(out.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("cannot be written: No space left"), "{out:?}");
+    assert!(world.path("done").exists());
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    assert_eq!(code(run().stdout(writer).spawn().unwrap()), Some(0), "a reader may have seen enough");
+}
+
 #[test]
 fn closed_descriptors_do_not_end_the_run() {
     let world = World::with(TASKS);

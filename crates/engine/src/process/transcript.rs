@@ -39,11 +39,14 @@ pub(crate) use parts::BEGINS;
 pub use parts::{Newest, News, PartReader};
 pub use reading::Reader;
 pub use shown::{last_lines, one_line, shown};
-pub use tail::{Tail, tail};
+pub use tail::{Tail, has_gap, tail};
 
 /// Enough of the beginning to see what it set out to do, enough of the end to see what became of it.
 const HEAD: u64 = 8 << 20;
 const TAIL: u64 = 8 << 20;
+
+/// What stands where the middle was.
+const GAP: &str = "\n[conductor: ";
 
 /// Holes are punched in whole steps of this, well above any file system's block.
 const STEP: u64 = 1 << 20;
@@ -389,7 +392,7 @@ impl Transcript {
         let tail = self.line_end(length - TAIL, false)?.unwrap_or(length - TAIL);
         self.file.seek(SeekFrom::Start(0))?;
         io::copy(&mut (&self.file).take(head), out)?;
-        writeln!(out, "\n[conductor: {} bytes left out]", tail - head)?;
+        writeln!(out, "{GAP}{} bytes left out]", tail - head)?;
         self.file.seek(SeekFrom::Start(tail))?;
         io::copy(&mut (&self.file).take(length - tail), out)?;
         Ok(())
@@ -512,6 +515,11 @@ mod tests {
         assert!(text.starts_with("the beginning\n") && text.ends_with("\nthe end\n"));
         assert!(text.contains("[conductor: 50331671 bytes left out]"), "{}", text.len());
         assert!(text.len() < 17 << 20);
+        assert!(has_gap(&speaker.transcript()));
+        fs::write(speaker.transcript(), &text.as_bytes()[..9 << 20]).unwrap();
+        assert!(has_gap(&speaker.transcript()));
+        fs::write(speaker.transcript(), vec![b'x'; 20 << 20]).unwrap();
+        assert!(!has_gap(&speaker.transcript()));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use conductor_core::plan::graph::Node;
 use conductor_core::plan::ordering::{self, Ordering, Strategy};
 use conductor_core::values::counted::counted;
 use conductor_core::values::ids::TaskId;
+use conductor_engine::host::for_shell;
 use serde_json::{Value, json};
 
 use crate::args::{GroupPlan, Order, Shown};
@@ -33,7 +34,7 @@ pub(super) fn run(args: &GroupPlan) -> Result<Exit, CliError> {
         }
         writing::may_write(&[file], args.force, writing::ANOTHER_FILE)?;
         writing::write(file, &text)?;
-        talk(format!("wrote {0}; next: conductor run {0}", file.display()));
+        talk(format!("wrote {}; next: conductor run {}", file.display(), for_shell(file)));
     }
     match args.json || args.output == Shown::Json {
         true => answer_json(&as_json(&plan, strategy, most, &ordering))?,

@@ -1,6 +1,7 @@
 //! The next three commands, by how things stand.
 
 use conductor_engine::git::GitError;
+use conductor_engine::host::for_shell;
 
 use super::{LastRun, Overview, Place, TaskFile};
 
@@ -27,7 +28,7 @@ pub(super) fn commands(overview: &Overview) -> [Command; 3] {
         ];
     }
     match (&overview.last, &overview.file) {
-        (Some(last), _) => after(last),
+        (Some(last), file) => after(last, file.as_ref()),
         (None, Some(TaskFile { tasks: None, .. })) => [
             command("conductor validate", "see what is wrong with the task file"),
             command("conductor template list", "see task files to begin with"),
@@ -38,7 +39,7 @@ pub(super) fn commands(overview: &Overview) -> [Command; 3] {
     }
 }
 
-fn after(last: &LastRun) -> [Command; 3] {
+fn after(last: &LastRun, file: Option<&TaskFile>) -> [Command; 3] {
     let run = &last.id;
     if last.active {
         let logs = match last.snapshot.running.first() {
@@ -59,7 +60,7 @@ fn after(last: &LastRun) -> [Command; 3] {
                 Some(branch) => command(format!("git merge {branch}"), "take what it made"),
                 None => command(format!("conductor runs show {run}"), "see what it came to"),
             };
-            [first, report, command("conductor run", "run the task file again")]
+            [first, report, again(last, file)]
         }
         ("failed", Some(task)) => [
             command(format!("conductor logs {task}"), "read why it failed"),
@@ -76,6 +77,17 @@ fn after(last: &LastRun) -> [Command; 3] {
             command(format!("conductor status {run}"), "see what is done and what is left"),
             report,
         ],
+    }
+}
+
+/// The file that is found here, else the one it was run from, where that is still there.
+fn again(last: &LastRun, file: Option<&TaskFile>) -> Command {
+    match (file, &last.file) {
+        (Some(_), _) => command("conductor run", "run the task file again"),
+        (None, Some(file)) => {
+            command(format!("conductor run {}", for_shell(file)), "run the task file again")
+        }
+        (None, None) => command("conductor init", "write a task file to begin with"),
     }
 }
 

@@ -12,7 +12,7 @@ use super::super::{Repository, bare_command, bytes};
 use super::configured::Configured;
 use super::planted::Places;
 use super::{Baseline, FILES, private_file, private_folder, shown};
-use crate::host::redact;
+use crate::host::{for_shell, redact};
 
 /// Copies of the files as they were, by number.
 const COPIES: &str = "copies";
@@ -174,12 +174,6 @@ impl Kept {
             (None, _) => format!("rm {path}"),
         }
     }
-}
-
-fn for_shell(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-+".contains(&byte));
-    if plain { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 impl Baseline {

@@ -3,7 +3,7 @@
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-use super::{open_own, shown};
+use super::{GAP, HEAD, LINE, open_own, shown};
 
 /// Whole lines from the end of a transcript, and whether there is more before them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -29,6 +29,18 @@ pub fn tail(path: &Path, lines: usize, bytes: u64) -> Tail {
     let from = first.max((last + 1).saturating_sub(lines));
     let lines = all[from..=last].iter().map(|line| (*line).to_owned()).collect();
     Tail { lines, cut: before || from > first }
+}
+
+/// Whether the middle was left out when it was kept: then it has the mark of that where the first part ends.
+pub fn has_gap(path: &Path) -> bool {
+    let around = || {
+        let mut file = open_own(path)?;
+        file.seek(SeekFrom::Start(HEAD - LINE))?;
+        let mut read = Vec::new();
+        file.take(LINE + 2 * GAP.len() as u64).read_to_end(&mut read)?;
+        io::Result::Ok(read)
+    };
+    around().is_ok_and(|read| read.windows(GAP.len()).any(|part| part == GAP.as_bytes()))
 }
 
 fn last_bytes(path: &Path, bytes: u64) -> io::Result<(Vec<u8>, bool)> {
