@@ -46,13 +46,14 @@ const IN_REACH: &str = "not (package(conductor-testkit) & binary(real)) & not te
                         | test(claude::) | test(=which_agents_are_here)";
 
 /// The suite runs the program as it is built by default. The tests of its optional parts, and of what they share code with,
-/// run on a build that has them all: only the two crates that have such parts are compiled again.
+/// run on a build that has them all: only crates that have such parts are compiled again.
 fn with_features() -> Command {
-    const OWN: &str =
-        "test(traces::) | test(oidc::) | test(features::) | test(server::access::) | test(server::page::)";
+    const OWN: &str = "test(traces::) | test(oidc::) | test(features::) | test(server::access::) | test(server::page::) \
+                       | test(shared_store::)";
+    const FEATURES: &str = "conductor-agents/oidc,conductor-agents/otel,conductor-agents/postgres";
     let mut command = places(cargo(&["nextest", "run", "--locked", "--no-fail-fast", "--no-tests=pass"]));
     command.args(["--profile", profile(), "-p", "conductor-agents", "-p", "conductor-agents-server"]);
-    command.args(["--features", "conductor-agents/oidc,conductor-agents/otel", "-E", OWN]);
+    command.args(["--features", FEATURES, "-E", OWN]);
     // What a fresh checkout offers is seen with a program that has no page in it.
     command.env("CONDUCTOR_WITHOUT_PAGE", "1");
     command

@@ -228,7 +228,7 @@ async fn what_is_asked_of_another_machines_run_is_answered_once(
         machines.lapse();
     };
     let (late, ()) = tokio::join!(asker.ask(&run, "as it is left"), lapsing);
-    assert!(matches!(late.unwrap(), Answered::Undriven), "nobody will take it any more");
+    assert!(matches!(late.unwrap(), Answered::Undriven), "its driver will not take it any more");
     assert!(matches!(asker.ask(&id(), "late").await.unwrap(), Answered::Undriven));
     assert_eq!(machines.server.query("asked", "SELECT count(*) FROM conductor.requests"), "0");
     machines.server
