@@ -290,6 +290,15 @@ impl Repository {
             .map(PathBuf::from))
     }
 
+    /// As far as files say it, without a program being started. Always where branches are kept in a table.
+    pub fn may_be_checked_out(&self, branch: &str) -> bool {
+        let is_on = |git: &Path| {
+            head_text(git).is_some_and(|head| head.strip_prefix("ref: ").is_some_and(|name| name == branch))
+        };
+        let linked = std::fs::read_dir(self.common.join("worktrees")).into_iter().flatten().flatten();
+        self.has_ref_table() || is_on(&self.common) || linked.into_iter().any(|entry| is_on(&entry.path()))
+    }
+
     /// Whether a checkout has anything that is not committed. What is in its submodules is not looked at.
     pub fn is_dirty(&self, checkout: &Path) -> Result<bool, GitError> {
         let mut command = self.in_checkout(checkout)?;

@@ -44,7 +44,7 @@ pub struct RunRepo {
     pub(super) leases: Mutex<HashMap<String, Lease>>,
     notices: OnceLock<UnboundedSender<String>>,
     /// What is worth knowing only once.
-    told: Mutex<HashSet<String>>,
+    pub(super) told: Mutex<HashSet<String>>,
     pub(super) settings: Mutex<ToldSettings>,
 }
 

@@ -248,6 +248,42 @@ fn both_sides_of_a_clean_merge_are_kept_and_a_conflict_names_its_file() {
     assert!(failure.evidence.contains("\nONE\n=======\nuno\n"), "{}", failure.evidence);
 }
 
+/// A user who has the run's branch checked out while it is at work commits on top of what has landed, not against it.
+#[test]
+fn a_clean_checkout_of_the_runs_branch_goes_along_and_another_is_told_of() {
+    let lab = Lab::new();
+    let site = lab.worktrees();
+    let work = |name: &str| {
+        let request = site.request(1, name);
+        let workspace = site.prepare(&request).unwrap();
+        fs::write(workspace.directory.join(name), name).unwrap();
+        let change = site.collect(&request, &workspace).unwrap().unwrap();
+        let (from, to) = site.merge(&task(name), &change).unwrap();
+        assert!(site.run_repo.land(&from, &to).unwrap());
+        from
+    };
+    lab.git(&["checkout", "-q", "conductor/r1"]);
+    work("one");
+    assert_eq!(lab.git(&["status", "--porcelain"]), "");
+    assert!(lab.repo.join("one").exists());
+    assert_eq!(site.notices(), Vec::<String>::new());
+    fs::write(lab.repo.join("src/a.txt"), "mine").unwrap();
+    let (from, _) = (work("two"), work("three"));
+    let [told] = site.notices().try_into().unwrap();
+    assert!(told.contains("is on conductor/r1 and its files were not brought along"), "{told}");
+    assert!(!lab.repo.join("two").exists());
+    let remedy = told.rsplit_once(": ").unwrap().1;
+    assert!(remedy.ends_with(&format!("read-tree -m -u {from:.10} HEAD")), "{remedy}");
+    assert!(Command::new("sh").args(["-c", remedy]).status().unwrap().success());
+    assert_eq!(lab.git(&["status", "--porcelain"]), "M src/a.txt");
+    assert!(lab.repo.join("two").exists() && lab.repo.join("three").exists());
+    lab.git(&["checkout", "-q", "src/a.txt"]);
+    lab.git(&["checkout", "-q", "main"]);
+    lab.git(&["worktree", "add", "-q", "../linked", "conductor/r1"]);
+    work("four");
+    assert!(lab.repo.with_file_name("linked").join("four").exists());
+}
+
 #[test]
 fn own_commits_of_an_agent_are_kept_and_rewritten_history_is_not_believed() {
     let lab = Lab::new();
