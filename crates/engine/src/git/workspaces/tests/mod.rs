@@ -15,7 +15,7 @@ use conductor_core::plan::{self, Task, Work};
 use conductor_core::schedule::{Car, Side};
 use conductor_core::values::ids::{Attempt, RunId, TaskId};
 
-use conductor_core::run::event::Failure;
+use conductor_core::run::event::{Failure, FailureClass};
 
 use super::*;
 use crate::git::merge::{self, Ending};
@@ -282,6 +282,49 @@ fn a_clean_checkout_of_the_runs_branch_goes_along_and_another_is_told_of() {
     lab.git(&["worktree", "add", "-q", "../linked", "conductor/r1"]);
     work("four");
     assert!(lab.repo.with_file_name("linked").join("four").exists());
+}
+
+/// What one changed and the other deleted or moved is decided as a file that both changed is.
+#[test]
+fn a_side_that_wins_wins_what_the_other_deleted_or_moved() {
+    let lab = Lab::new();
+    fs::write(lab.repo.join("g.txt"), "one\ntwo\nthree\nfour\n").unwrap();
+    commit_all(&lab.repo, "more");
+    let site = lab.worktrees();
+    let requests = [request(1, "deletes"), request(2, "changes")];
+    let dirs = requests.each_ref().map(|request| site.prepare(request).unwrap());
+    fs::remove_file(dirs[0].directory.join("src/a.txt")).unwrap();
+    git(&dirs[0].directory, &["mv", "g.txt", "moved.txt"]);
+    fs::write(dirs[1].directory.join("src/a.txt"), "changed").unwrap();
+    fs::remove_file(dirs[1].directory.join("g.txt")).unwrap();
+    let changes = [0, 1].map(|at| site.collect(&requests[at], &dirs[at]).unwrap().unwrap());
+    site.land(&task("deletes"), &changes[0]).unwrap();
+    assert_eq!(site.merge(&task("changes"), &changes[1]).unwrap_err().class, FailureClass::Conflict);
+    let files = |side: Side| {
+        let (_, to) = site.merge_for(&task("changes"), &changes[1], Some(side)).unwrap();
+        lab.git(&["ls-tree", "-r", "--name-only", &to])
+    };
+    assert_eq!(files(Side::Ours), ".gitignore\nmoved.txt");
+    assert_eq!(files(Side::Theirs), ".gitignore\nsrc/a.txt");
+}
+
+/// A file where the other has a folder stands under a name that git has made up; no side is taken then.
+#[test]
+fn a_file_where_the_other_has_a_folder_is_not_decided_and_leaves_no_checkpoint() {
+    let lab = Lab::new();
+    let site = lab.worktrees();
+    let requests = [request(1, "file"), request(2, "folder")];
+    let dirs = requests.each_ref().map(|request| site.prepare(request).unwrap());
+    fs::write(dirs[0].directory.join("d"), "file").unwrap();
+    fs::create_dir(dirs[1].directory.join("d")).unwrap();
+    fs::write(dirs[1].directory.join("d/x"), "x").unwrap();
+    let changes = [0, 1].map(|at| site.collect(&requests[at], &dirs[at]).unwrap().unwrap());
+    site.land(&task("file"), &changes[0]).unwrap();
+    for side in [Side::Ours, Side::Theirs] {
+        let failure = site.merge_for(&task("folder"), &changes[1], Some(side)).unwrap_err();
+        assert_eq!(failure.class, FailureClass::Conflict);
+    }
+    assert_eq!(lab.git(&["for-each-ref", "refs/tags/"]), "");
 }
 
 #[test]
