@@ -85,11 +85,12 @@ impl Repository {
         };
         let found =
             ask(&["rev-parse", "--is-bare-repository", "--path-format=absolute", "--git-common-dir"])?;
-        let mut lines = found.lines();
-        if lines.next() == Some("true") {
+        // A path may have line breaks of its own.
+        let (is_bare, common) = found.split_once('\n').unwrap_or_default();
+        if is_bare == "true" {
             return Err(GitError::Bare(directory.to_owned()));
         }
-        let common = PathBuf::from(lines.next().unwrap_or_default());
+        let common = PathBuf::from(common);
         let root = PathBuf::from(ask(&["rev-parse", "--show-toplevel"])?);
         let branch = ask(&["symbolic-ref", "--quiet", "HEAD"]).ok();
         let mut repository = Repository { root, common, branch, head: String::new(), baseline: None };

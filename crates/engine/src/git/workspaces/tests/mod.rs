@@ -586,6 +586,15 @@ fn a_history_that_was_cut_off_is_enough() {
 }
 
 #[test]
+fn a_path_may_have_line_breaks() {
+    let lab = Lab::new();
+    let place = lab.repo.with_file_name("a\nb");
+    fs::rename(&lab.repo, &place).unwrap();
+    let found = Repository::of(&place).unwrap();
+    assert_eq!((found.root, found.common), (place.clone(), place.join(".git")));
+}
+
+#[test]
 fn what_is_no_place_to_start_from_is_told_apart() {
     let dir = tempfile::tempdir().unwrap();
     assert!(matches!(Repository::of(dir.path()), Err(GitError::NotOne(_))));
