@@ -97,10 +97,9 @@ pub(crate) struct Run {
     #[arg(long, value_enum, value_name = "HOW", env = "CONDUCTOR_LAND", hide_env_values = true)]
     pub(crate) land: Option<Land>,
 
-    /// Choose what to do with the run's branch at the end
-    #[arg(long, value_enum, value_name = "HOW", default_value_t = Merge::None,
-          env = "CONDUCTOR_MERGE", hide_env_values = true)]
-    pub(crate) merge: Merge,
+    /// Choose what to do with the run's branch at the end (default: none; of a resumed run, as before)
+    #[arg(long, value_enum, value_name = "HOW", env = "CONDUCTOR_MERGE", hide_env_values = true)]
+    pub(crate) merge: Option<Merge>,
 
     /// Wait this long at the end for the checks of pull requests; 0 only says how they stand
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30m")]

@@ -13,6 +13,7 @@ use conductor_core::schedule::Request;
 use conductor_core::values::counted::counted;
 use serde_json::json;
 
+pub(super) use self::editing::keep_edits;
 use self::waiting::Waiting;
 use super::left::{self, Asked};
 use super::{answer, answer_either, block_on};

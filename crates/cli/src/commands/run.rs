@@ -32,7 +32,7 @@ use conductor_core::plan::Plan;
 use conductor_core::plan::graph::{self, Graph};
 use conductor_core::report::PlanFile;
 use conductor_core::run::Run;
-use conductor_core::run::event::{Event, Options, Record};
+use conductor_core::run::event::{BringHome, Event, Options, Record};
 use conductor_core::values::counted::counted;
 use conductor_core::values::ids::RunId;
 use conductor_core::values::units::{Now, Tick};
@@ -378,8 +378,13 @@ async fn carry_out(
     let _browser = super::browser::provide(run.plan(), args.typed.headless)?;
     let traces = traces::prepare(home.clone(), &world, &run);
     let metrics = metrics::source(args, home, &world);
-    let publishing =
-        pull_request::source(args, &id, &run, world.workspaces.run_repo().map(|repo| &**repo), &state);
+    let publishing = pull_request::source(
+        (args, &options),
+        &id,
+        &run,
+        world.workspaces.run_repo().map(|repo| &**repo),
+        &state,
+    );
     let (mut driving, notices) = Driving::begin(&run, start, world, source.clone())?;
     let coordinator = driving.coordinator();
     let closer = issues::follow(&source, &args.directory, &id, &run, &state, coordinator);
@@ -405,7 +410,7 @@ async fn carry_out(
     let driven = driven.map_err(|error| unfinished::cli_error(&id, error, signalled.received()))?;
     watching.inspect(tokio::task::JoinHandle::abort);
     let concluded = driven.conclude(&|word| talk(word)).await?;
-    let ending = concluded.bring_home(args.typed.merge == args::Merge::Branch).await?;
+    let ending = concluded.bring_home(options.merge == Some(BringHome::Branch)).await?;
     let Concluded { run, graph, ledger, .. } = &concluded;
     audience.view().finish(&id, run, graph, ledger.as_ref());
     let (stats, gone, ledger) = (args.typed.stats, args.typed.throw_away, ledger.as_ref());

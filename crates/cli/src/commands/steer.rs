@@ -6,11 +6,13 @@ use conductor_core::schedule::Request;
 use conductor_core::values::ids::{RunId, TaskId};
 use conductor_core::values::suggest::did_you_mean;
 use conductor_engine::dispatch::{LiveView, Query, View};
+use conductor_engine::git::workspaces::being_edited;
 use conductor_engine::host::home::Home;
 use conductor_engine::runs::control::{self};
 use serde_json::json;
 
 use super::left::Asked;
+use super::review::keep_edits;
 use super::{answer_either, block_on, left};
 use crate::archive::live;
 use crate::archive::{Archive, Found, nothing_here};
@@ -75,11 +77,15 @@ pub(crate) fn cancel(args: &args::Cancel) -> Result<Exit, CliError> {
         (None, None) => (Request::CancelAll, None),
     };
     let open = open_tasks(&home, &run, &request);
+    let edited = being_edited(&home.run(&run)).and_then(|_| read(&run));
     let asked = match (block_on(left::ask(&home, &run, request)), name) {
         // Looked up only then: what is known of a live run's names is in the store, which may not be readable.
         (Err(_), Some((kind, word))) if !is_known(kind, word, &run) => return Err(unknown(kind, word, &run)),
         (asked, _) => asked?,
     };
+    if let Some(found) = &edited {
+        keep_edits(&home, found, open.as_deref().unwrap_or_default())?;
+    }
     let value = json!({
         "run": run, "task": args.task, "group": args.group,
         "cancelled": open.as_ref().map(Vec::len), "tasks": open, "active": asked == Asked::OfCoordinator,

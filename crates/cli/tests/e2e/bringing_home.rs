@@ -48,6 +48,17 @@ fn a_file_git_does_not_track_is_never_overwritten_and_the_run_is_what_its_tasks_
     }
 }
 
+/// What the run was begun with counts when it is taken up again, unless that is said otherwise.
+#[test]
+fn a_run_that_is_taken_up_again_is_brought_home_as_it_was_to_be() {
+    let world = repository("tasks: [{ id: a, run: 'test -e HERE/go && echo a > a.txt' }]");
+    conductor(&world, &["run", "../tasks.yaml", "--merge", "branch"]).expect(100);
+    world.write("go", "");
+    let resume = ["run", "--resume", &world.run_id(), "--retry-failed"];
+    conductor(&world, &resume).expect(0);
+    assert_eq!(git(&world, &["show", "main:a.txt"]), "a");
+}
+
 /// B3: commits of the user at the very moment. None is lost, and the checkout is always that of its branch.
 #[test]
 fn commits_of_the_user_in_that_very_moment_lose_nothing_and_leave_nothing_half() {

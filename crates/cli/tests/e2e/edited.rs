@@ -79,7 +79,11 @@ fn a_task_that_is_not_in_the_file_any_more_stays_and_is_named() {
         "tasks: [{ id: ok, run: 'echo ok > ok.txt' }, { id: bad, run: 'echo new > bad.txt' }]",
     );
     let ended = world.conductor(&["run", "--retry-failed"]).expect(0);
-    ended.says("task 'after' is not in").says("stays in the run").says("3 of 3 completed");
+    ended
+        .says("task 'after' is not in")
+        .says("stays in the run; until it has ended")
+        .says(&format!("`conductor cancel after --run {}` takes it out", world.run_id()))
+        .says("3 of 3 completed");
 }
 
 #[test]

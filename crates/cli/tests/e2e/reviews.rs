@@ -186,7 +186,10 @@ fn a_run_with_edits_of_a_reviewer_is_not_pruned() {
     let folder = conductor(&world, &["review", "edit", "api"]).expect(0).stdout;
     let file = std::path::Path::new(folder.trim()).join("api.txt");
     std::fs::write(&file, "by a person\n").unwrap();
-    conductor(&world, &["cancel", "--all", "--run", &world.run_id()]).expect(0);
+    let cancelled = conductor(&world, &["cancel", "--all", "--run", &world.run_id()]).expect(0);
+    cancelled.says("what you edited of the work of api does not land; it is kept as refs/conductor/rescue/");
+    let kept = git(&world, &["for-each-ref", "--format=%(refname)", "refs/conductor/rescue/*/api/edits-*"]);
+    assert_eq!(git(&world, &["show", &format!("{kept}:api.txt")]), "by a person");
     conductor(&world, &["worktree", "clean"]).expect(0);
     conductor(&world, &["runs", "prune", "--older-than", "0s", "--yes"])
         .expect(0)

@@ -90,6 +90,28 @@ fn a2_a_run_can_start_from_what_is_not_committed() {
     assert_eq!(holders, format!("conductor/{}\nmain", world.run_id()));
 }
 
+/// A link where a folder was, and a repository of its own, whose files only its own git knows.
+#[test]
+fn a2_a_folder_that_became_a_link_is_included_and_a_nested_repository_is_not() {
+    let world = repository("tasks: [{ id: a, run: 'readlink d > seen.txt; test ! -e n' }]");
+    std::fs::create_dir(world.path("repo/d")).unwrap();
+    world.write("repo/d/x", "x\n");
+    git(&world, &["add", "."]);
+    git(&world, &["commit", "-q", "-m", "more"]);
+    std::fs::remove_dir_all(world.path("repo/d")).unwrap();
+    std::os::unix::fs::symlink("elsewhere", world.path("repo/d")).unwrap();
+    git(&world, &["init", "-q", "n"]);
+    world.write("repo/n/q", "q\n");
+    git(&world, &["-C", "n", "add", "."]);
+    let user = ["-c", "user.name=User", "-c", "user.email=user@localhost"];
+    git(&world, &[&["-C", "n"], &user[..], &["commit", "-q", "-m", "inner"]].concat());
+    let ended = conductor(&world, &["run", "../tasks.yaml", "--include-uncommitted"]).expect(0);
+    ended.says("n/ is a repository of its own and is not included").says("1 task landed");
+    assert_eq!(on_branch(&world, "seen.txt"), "elsewhere");
+    let branch = format!("conductor/{}", world.run_id());
+    assert_eq!(git(&world, &["ls-tree", "--name-only", &branch, "n", "d", "d/x"]), "d");
+}
+
 #[test]
 fn a2_what_cannot_be_included_is_refused_before_anything_is_made() {
     let world = repository("tasks: [{ id: a, run: 'true' }]");

@@ -26,7 +26,7 @@ use crate::values::units::{Millis, Tick, Timestamp};
 pub use again::{Again, Round};
 pub use failure::{Failure, FailureClass, SetAside, StopReason};
 pub use finding::{Finding, Level};
-pub use options::{Options, Selection};
+pub use options::{BringHome, Options, Selection};
 pub use question::{
     ASK_HUMAN, Answer, Answerer, CLOUD_SUBMISSION, FOLLOW_UP, Question, RECOVERY, Report, Severity,
 };

@@ -59,7 +59,8 @@ impl Scheduler {
         }
     }
 
-    /// Where the first wins, no entrant starts while another is about to land: it would only be stopped.
+    /// Where the first wins, no entrant starts while another is about to land: it would only be stopped. One whose work a
+    /// person sent back does: they wait for it.
     fn hold_back(&mut self, now: Now, race: usize, entrants: &[usize]) {
         let held = self.is_held_back(race);
         for &entrant in entrants {
@@ -69,6 +70,7 @@ impl Scheduler {
                 TaskState::Waiting { .. } => self.timers.of(node).is_none(),
                 _ => false,
             };
+            let held = held && !self.is_going_back(entrant);
             match (held, self.ready.is_waiting(node)) {
                 (true, true) => self.ready.remove(node),
                 (false, false) if could_start => self.enqueue(now, node),
@@ -84,6 +86,24 @@ impl Scheduler {
                 .entrants(race)
                 .iter()
                 .any(|&entrant| self.is_done(entrant) || self.is_in_review(entrant))
+    }
+
+    /// Whether a person sent its work back, and it has not been done again yet.
+    fn is_going_back(&self, place: usize) -> bool {
+        let is_open = match &self.run.progress(place).state {
+            TaskState::Waiting { .. } => true,
+            TaskState::Running(running) => !running.ended,
+            _ => false,
+        };
+        let round = self.run.repeats(place).and_then(|repeats| repeats.round.as_ref());
+        is_open && round.is_some_and(|round| round.failure.class == FailureClass::SentBack)
+    }
+
+    /// Whether it starts only if the work of another, which waits for a review, does not land.
+    pub(super) fn is_behind_review(&self, place: usize) -> bool {
+        let race = self.run.raced_by(place).filter(|&race| self.run.wins(race) == Wins::First);
+        let is_reviewed = |race| self.run.entrants(race).iter().any(|&rival| self.is_in_review(rival));
+        race.is_some_and(is_reviewed) && !self.is_going_back(place)
     }
 
     /// Who is about to land what it would do too.
@@ -137,6 +157,9 @@ impl Scheduler {
             |place: usize| self.run.progress(place).state.landing().is_some_and(|landing| landing.approved);
         if let Some(&entrant) = entrants.iter().find(|&&entrant| approved(entrant)) {
             return Some(entrant);
+        }
+        if entrants.iter().any(|&entrant| self.is_going_back(entrant)) {
+            return None;
         }
         let ready = || entrants.iter().copied().filter(|&entrant| self.is_done(entrant));
         match self.run.wins(race) {

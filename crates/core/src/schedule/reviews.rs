@@ -144,12 +144,13 @@ impl Scheduler {
     pub(super) fn only_reviews_are_left(&self) -> bool {
         let mut reviews = false;
         self.ready.is_empty()
-            && self.run.tasks().all(|(_, progress)| match progress.state {
+            && (0..self.graph.len()).all(|place| match self.run.progress(place).state {
                 TaskState::InReview { .. } => {
                     reviews = true;
                     true
                 }
-                TaskState::Waiting { .. } | TaskState::Asking { .. } => false,
+                TaskState::Waiting { .. } => self.is_behind_review(place),
+                TaskState::Asking { .. } => false,
                 _ => true,
             })
             && reviews

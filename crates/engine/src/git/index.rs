@@ -83,6 +83,22 @@ impl Index {
         links.map(|entry| Link { path: self.path(entry).to_owned(), commit: self.object(entry) }).collect()
     }
 
+    pub(super) fn has(&self, path: &Path) -> bool {
+        self.place_of(path.as_os_str().as_bytes()).is_ok()
+    }
+
+    /// The files and links it has and another has not.
+    pub(super) fn files_but(&self, other: &Index) -> Vec<PathBuf> {
+        let is_new = |entry: &&Entry| {
+            self.mode(entry) != GITLINK && other.place_of(&self.bytes[entry.name.clone()]).is_err()
+        };
+        self.entries.iter().filter(is_new).map(|entry| self.path(entry).to_owned()).collect()
+    }
+
+    fn place_of(&self, name: &[u8]) -> Result<usize, usize> {
+        self.entries.binary_search_by(|one| self.bytes[one.name.clone()].cmp(name))
+    }
+
     /// Whether a folder holds no file and no folder besides what is named here. Not where that cannot be told, as where
     /// there are other repositories in it.
     pub(super) fn is_all_in(&self, folder: &Path) -> bool {
@@ -108,7 +124,7 @@ impl Index {
                     below.push(b'/');
                     self.is_all_below(&entry.path(), below, false)?
                 }
-                false => self.entries.binary_search_by(|one| self.bytes[one.name.clone()].cmp(below)).is_ok(),
+                false => self.place_of(below).is_ok(),
             };
             if !is_known {
                 return Ok(false);
@@ -135,8 +151,7 @@ impl Index {
     /// Takes a file's size and times for those of an entry whose content it has, whatever its bytes are.
     pub(super) fn stamp(&mut self, path: &Path, found: &Metadata) {
         let wanted = path.as_os_str().as_bytes();
-        let place = self.entries.binary_search_by(|entry| self.bytes[entry.name.clone()].cmp(wanted));
-        let Ok(place) = place else { return };
+        let Ok(place) = self.place_of(wanted) else { return };
         let start = self.entries[place].start;
         // The format has 32 bits for each; git compares no more than these.
         let numbers = [

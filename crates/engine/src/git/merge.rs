@@ -90,8 +90,12 @@ fn fitted(
             None => Ok(Err(failure)),
             Some(side) => {
                 let what = format!("the conflict of {} is decided", task.id);
-                checkpoints::before(run_repo, &what, run_repo.branch(), tip)?;
-                coupling.merged(Some(side))
+                let before = checkpoints::before(run_repo, &what, run_repo.branch(), tip)?;
+                let decided = coupling.merged(Some(side));
+                if matches!(decided, Ok(Err(_))) {
+                    run_repo.repository().delete_ref(&before.full_name())?;
+                }
+                decided
             }
         },
     }

@@ -85,11 +85,12 @@ impl Repository {
         };
         let found =
             ask(&["rev-parse", "--is-bare-repository", "--path-format=absolute", "--git-common-dir"])?;
-        let mut lines = found.lines();
-        if lines.next() == Some("true") {
+        // A path may have line breaks of its own.
+        let (is_bare, common) = found.split_once('\n').unwrap_or_default();
+        if is_bare == "true" {
             return Err(GitError::Bare(directory.to_owned()));
         }
-        let common = PathBuf::from(lines.next().unwrap_or_default());
+        let common = PathBuf::from(common);
         let root = PathBuf::from(ask(&["rev-parse", "--show-toplevel"])?);
         let branch = ask(&["symbolic-ref", "--quiet", "HEAD"]).ok();
         let mut repository = Repository { root, common, branch, head: String::new(), baseline: None };
@@ -288,6 +289,15 @@ impl Repository {
         Ok(found
             .and_then(|entry| entry.split('\0').find_map(|line| line.strip_prefix("worktree ")))
             .map(PathBuf::from))
+    }
+
+    /// As far as files say it, without a program being started. Always where branches are kept in a table.
+    pub fn may_be_checked_out(&self, branch: &str) -> bool {
+        let is_on = |git: &Path| {
+            head_text(git).is_some_and(|head| head.strip_prefix("ref: ").is_some_and(|name| name == branch))
+        };
+        let linked = std::fs::read_dir(self.common.join("worktrees")).into_iter().flatten().flatten();
+        self.has_ref_table() || is_on(&self.common) || linked.into_iter().any(|entry| is_on(&entry.path()))
     }
 
     /// Whether a checkout has anything that is not committed. What is in its submodules is not looked at.

@@ -3,6 +3,7 @@
 mod commits;
 mod entries;
 mod merging;
+mod tracked;
 
 use std::collections::HashMap;
 use std::fs;
@@ -268,12 +269,19 @@ impl Shadow {
         Ok(touched(&bytes(command)?))
     }
 
-    /// Puts a tree's files into a folder whose index stays at a commit: they look as if just changed there.
-    pub fn lay_out(&self, tree: &str, commit: &str, folder: &Path, index: &Path) -> Result<(), GitError> {
+    /// Puts a tree's files into a folder whose index stays at a commit: they look as if just changed there. The index of
+    /// the tree is kept at a place: ignored files are not found otherwise.
+    pub fn lay_out(
+        &self,
+        tree: &str,
+        commit: &str,
+        (folder, index, kept): (&Path, &Path, &Path),
+    ) -> Result<(), GitError> {
         let mut files = self.in_tree(folder, index);
         files.args(["read-tree", "--reset", "-u", tree]);
         self.filtered_well(files)?;
         self.fill_in(folder, index)?;
+        fs::copy(index, kept).map_err(|source| GitError::File { path: kept.to_owned(), source })?;
         let mut back = self.in_tree(folder, index);
         back.args(["read-tree", "-m", commit]);
         output(back).map(drop)

@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 use super::index::Link;
-use super::{GitError, Merge, Shadow, bytes, deaf, output, with_input};
+use super::{GitError, Shadow, bytes, deaf, output, with_input};
 
 /// A submodule's git directory, as the user has it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -92,25 +92,6 @@ impl Shadow {
             Some(Link { path: PathBuf::from(OsStr::from_bytes(&line[tab + 1..])), commit })
         };
         Ok(bytes(command)?.split(|&byte| byte == 0).filter_map(link).collect())
-    }
-
-    /// A merge that failed, where a commit's side is to win: submodules that both sides changed are that side's, which git
-    /// does for files only.
-    pub(super) fn decided(&self, merge: Merge, winner: &str) -> Result<Merge, GitError> {
-        let Merge::Conflict { tree, files, .. } = &merge else { return Ok(merge) };
-        let paths: Vec<&Path> = files.iter().map(Path::new).collect();
-        let links = self.links_at(winner, &paths)?;
-        if links.len() < files.len() {
-            return Ok(merge);
-        }
-        let index = self.directory.join(format!("{:x}.index", fastrand::u64(..)));
-        let mut read = self.in_tree(&self.directory, &index);
-        read.args(["read-tree", tree]);
-        output(read)?;
-        self.set_links(&links, &self.directory, &index)?;
-        let tree = self.tree_of(&self.directory, &index);
-        let _ = std::fs::remove_file(index);
-        Ok(Merge::Clean { tree: tree? })
     }
 
     /// The tree of a commit that may be in another object store; nothing where it is in neither.

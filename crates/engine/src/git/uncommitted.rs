@@ -17,8 +17,12 @@ pub struct Uncommitted {
     pub files: Vec<PathBuf>,
     /// Those of them in which a merge has left conflicts.
     pub unmerged: Vec<PathBuf>,
-    /// Those of them that are not in the index as they are.
+    /// Folders among it that are repositories of their own: only their own git knows what is in them.
+    pub nested: Vec<PathBuf>,
+    /// Those of the files that are not in the index as they are.
     unstaged: Vec<PathBuf>,
+    /// Those of the files that the index has and the checkout has not.
+    gone: Vec<PathBuf>,
 }
 
 impl Repository {
@@ -37,11 +41,19 @@ impl Repository {
             if except.iter().any(|ours| path.starts_with(ours)) {
                 continue;
             }
-            if matches!((*staged, *unstaged), (b'U', _) | (_, b'U') | (b'A', b'A') | (b'D', b'D')) {
+            if (*staged, *unstaged) == (b'?', b'?') && name.as_os_str().as_bytes().ends_with(b"/") {
+                found.nested.push(name);
+                continue;
+            }
+            let is_unmerged =
+                matches!((*staged, *unstaged), (b'U', _) | (_, b'U') | (b'A', b'A') | (b'D', b'D'));
+            if is_unmerged {
                 found.unmerged.push(name.clone());
             }
-            if *unstaged != b' ' {
-                found.unstaged.push(name.clone());
+            match *unstaged {
+                b' ' => {}
+                b'D' if !is_unmerged => found.gone.push(name.clone()),
+                _ => found.unstaged.push(name.clone()),
             }
             found.files.push(name);
         }
@@ -98,13 +110,12 @@ impl Repository {
             }
             Err(error) => return Err(file(copy)(error)),
         }
+        // Not by `git add`, which passes over no link that stands where a folder was.
+        if !found.gone.is_empty() {
+            with_input(ask(&["update-index", "--force-remove", "-z", "--stdin"])?, &listed(&found.gone))?;
+        }
         if !found.unstaged.is_empty() {
-            let mut text = Vec::new();
-            for name in &found.unstaged {
-                text.extend_from_slice(name.as_os_str().as_bytes());
-                text.push(0);
-            }
-            fs::write(names, text).map_err(file(names))?;
+            fs::write(names, listed(&found.unstaged)).map_err(file(names))?;
             let mut add = ask(&["--literal-pathspecs", "add", "--all", "--pathspec-file-nul"])?;
             add.arg("--pathspec-from-file").arg(names);
             finished(&bounded(&mut add)?, &add)?;
@@ -136,4 +147,8 @@ impl Repository {
         fs::create_dir_all(self.common.join("info")).map_err(file)?;
         fs::write(&path, text).map_err(file)
     }
+}
+
+fn listed(names: &[PathBuf]) -> Vec<u8> {
+    names.iter().flat_map(|name| name.as_os_str().as_bytes().iter().copied().chain([0])).collect()
 }

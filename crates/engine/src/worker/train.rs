@@ -240,7 +240,7 @@ pub(crate) async fn move_branch(
 ) {
     let (target, begun) = (to.clone(), Instant::now());
     let before = from.clone();
-    let moved = worker.patiently(&stop, move || run_repo.move_tip(&from, &target)).await;
+    let moved = worker.patiently(&stop, move || run_repo.land(&from, &target)).await;
     let took = millis(begun.elapsed());
     match &moved {
         Ok(_) => tracing::info!(from = before, to, took, "the branch of the run was moved"),

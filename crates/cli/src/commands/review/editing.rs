@@ -1,12 +1,14 @@
 //! The work of a task in the hands of its reviewer.
 
 use conductor_core::run::event::ReviewVerdict;
+use conductor_core::values::ids::TaskId;
 use conductor_engine::git::workspaces::Editing;
+use conductor_engine::host::home::Home;
 use serde_json::json;
 
-use super::waiting::Waiting;
+use super::waiting::{self, Waiting};
 use super::{find, record};
-use crate::archive::Archive;
+use crate::archive::{Archive, Found};
 use crate::args;
 use crate::commands::left::{self, Asked};
 use crate::commands::{answer_either, block_on, talk};
@@ -79,6 +81,37 @@ pub(super) async fn proceed(archive: &Archive, waiting: &Waiting, as_json: bool)
     let asked = record(archive, waiting, ReviewVerdict::Edited { change: Box::new(change) }, as_json).await?;
     editing.close()?;
     Ok(asked)
+}
+
+/// Work that is cancelled lands no more. What a reviewer made of it stays where it is, and under a ref.
+pub(crate) fn keep_edits(home: &Home, found: &Found, cancelled: &[TaskId]) -> Result<(), CliError> {
+    let run = &found.run;
+    let is_meant = |place: usize| {
+        let task = &run.plan().tasks[place];
+        let race = run.raced_by(place).map(|race| &run.plan().tasks[race].id);
+        // What an epic lands as one is cancelled as one.
+        let with =
+            |id: &TaskId| task.epic.is_some() && run.plan().task(id).is_some_and(|it| it.epic == task.epic);
+        cancelled.iter().any(|id| *id == task.id || Some(id) == race || with(id))
+    };
+    let places = (0..run.plan().tasks.len()).filter(|&place| waiting::place_of(run, place) == Some(place));
+    let meant: Vec<usize> = places.filter(|&place| is_meant(place)).collect();
+    if meant.is_empty() {
+        return Ok(());
+    }
+    let run_repo = found.context(home)?;
+    for place in meant {
+        let task = &run.plan().tasks[place].id;
+        let editing = Editing::of(&run_repo, task);
+        if let Some(kept) = editing.keep_edits()? {
+            let folder = editing.folder();
+            talk(format!(
+                "what you edited of the work of {task} does not land; it is kept as {kept}, and is in {}",
+                folder.display()
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Ends an edit that changed nothing. Edits that would be left behind are for the user to decide on first.

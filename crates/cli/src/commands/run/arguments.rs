@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use conductor_core::plan::graph;
 use conductor_core::plan::select::{SelectError, select, without};
 use conductor_core::plan::{Fingerprint, Isolation, Land, Limits, Plan, Sandbox, SandboxMode, Work};
-use conductor_core::run::event::{Options, Selection};
+use conductor_core::run::event::{BringHome, Options, Selection};
 use conductor_core::values::ids::TaskId;
 use conductor_core::values::units::{Millis, Usd};
 use conductor_engine::process::{Capacity, capacity};
@@ -134,6 +134,7 @@ impl<'a> Resolved<'a> {
         options.allow_overlap |= typed.allow_overlap;
         options.isolation = typed.isolation.map(Into::into).or(options.isolation);
         options.land = typed.land.map(Into::into).or(options.land);
+        options.merge = typed.merge.map_or(options.merge, bring_home);
         options.answer_within =
             typed.answer_within.or_else(|| (typed.detached || !attended()).then_some(UNATTENDED));
         options.leave_unanswered = typed.leave_unanswered;
@@ -288,6 +289,15 @@ impl From<args::Isolation> for Isolation {
             args::Isolation::Clone => Isolation::Clone,
             args::Isolation::None => Isolation::None,
         }
+    }
+}
+
+fn bring_home(merge: args::Merge) -> Option<BringHome> {
+    match merge {
+        args::Merge::None => None,
+        args::Merge::Branch => Some(BringHome::Branch),
+        args::Merge::Pr => Some(BringHome::Pr),
+        args::Merge::PrPerTask => Some(BringHome::PrPerTask),
     }
 }
 

@@ -214,11 +214,15 @@ fn say_kept(stored: &StoredRun, run: &Run, edit: &Retaken) {
         talk(format!("so do {} more that were edited", edit.kept.len() - NAMED));
     }
     for task in edit.removed.iter().take(NAMED) {
-        talk(format!(
-            "task '{task}' is not in {} any more and stays in the run; `conductor task skip {task} --run {}` takes it out",
-            name(stored),
-            stored.id
-        ));
+        let is_done =
+            run.place(task).map(|place| run.progress(place).state.status()) == Some(Status::Completed);
+        let way_out = match is_done {
+            true => String::new(),
+            false => {
+                format!("; until it has ended, `conductor cancel {task} --run {}` takes it out", stored.id)
+            }
+        };
+        talk(format!("task '{task}' is not in {} any more and stays in the run{way_out}", name(stored)));
     }
     if edit.removed.len() > NAMED {
         talk(format!("so do {} more that are not in it", edit.removed.len() - NAMED));

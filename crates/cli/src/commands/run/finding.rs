@@ -32,7 +32,7 @@ pub(super) fn find(args: &Resolved<'_>, home: &Home, runs: &[StoredRun]) -> Resu
 pub(super) fn is_unfinished(args: &Resolved<'_>, stored: &StoredRun, run: &Run, state: &Path) -> bool {
     run.all_ended()
         && (was_cut_short(state)
-            || (args.typed.merge == args::Merge::Branch && unmerged_branch(stored, run).is_some()))
+            || (args.typed.merge == Some(args::Merge::Branch) && unmerged_branch(stored, run).is_some()))
 }
 
 pub(super) fn nothing_to_do(args: &Resolved<'_>, stored: &StoredRun, run: &Run) -> Option<CliError> {

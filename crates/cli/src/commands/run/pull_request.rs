@@ -10,14 +10,13 @@ use std::thread::JoinHandle;
 
 use conductor_core::report::ledger::Ledger;
 use conductor_core::run::Run;
-use conductor_core::run::event::Event;
+use conductor_core::run::event::{BringHome, Event, Options};
 use conductor_core::values::ids::RunId;
 use conductor_engine::git::workspaces::RunRepo;
 use conductor_engine::stores::Follower;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::arguments::Resolved;
-use crate::args::Merge;
 pub(super) use checks::{Due, Patience};
 use published::{Landed, Published};
 
@@ -38,13 +37,14 @@ pub(super) struct Source {
 
 /// Nothing where no pull request is wanted, or there is no repository to make one of.
 pub(super) fn source(
-    args: &Resolved<'_>,
+    (args, options): (&Resolved<'_>, &Options),
     id: &RunId,
     run: &Run,
     run_repo: Option<&RunRepo>,
     state: &std::path::Path,
 ) -> Option<Source> {
-    let run_repo = run_repo.filter(|_| matches!(args.typed.merge, Merge::Pr | Merge::PrPerTask))?;
+    let run_repo =
+        run_repo.filter(|_| matches!(options.merge, Some(BringHome::Pr | BringHome::PrPerTask)))?;
     let short = |name: &str| name.trim_start_matches("refs/heads/").to_owned();
     let own = run.plan().tasks.iter().find_map(|task| task.repository.clone());
     Some(Source {
@@ -54,7 +54,7 @@ pub(super) fn source(
         started_from: run_repo.repository().branch.as_deref().map(short),
         repository: args.typed.repository.clone().or(own),
         id: id.clone(),
-        per_task: args.typed.merge == Merge::PrPerTask,
+        per_task: options.merge == Some(BringHome::PrPerTask),
     })
 }
 

@@ -49,6 +49,16 @@ pub(super) fn find(
         }
         (Some(repository), _) => repository.uncommitted(ours),
     };
+    if let Ok(found) = &found
+        && wanted
+    {
+        for nested in &found.nested {
+            talk(format!(
+                "{} is a repository of its own and is not included: tasks do not see it",
+                nested.display()
+            ));
+        }
+    }
     match found {
         Ok(found) if wanted && !found.unmerged.is_empty() => {
             let names: Vec<String> = found.unmerged.iter().map(|name| name.display().to_string()).collect();

@@ -33,6 +33,8 @@ pub(super) struct Case {
     pub(super) task: TaskId,
     directory: PathBuf,
     pub(super) as_json: bool,
+    /// A side was said to win.
+    pub(super) is_decided: bool,
     conversation: JoinHandle<()>,
 }
 
@@ -68,6 +70,7 @@ impl Case {
             task,
             directory: archive.directory.clone(),
             as_json: args.json,
+            is_decided: false,
             conversation,
         })
     }
@@ -115,8 +118,13 @@ impl Case {
             talk(format!("the folder you are in is gone: cd {}", self.stored.directory.display()));
         }
         let (brought, run) = (ended?, run?);
-        let landing =
-            Landing { run: &self.stored.id, branch: &branch, task: &self.task, as_json: self.as_json };
+        let landing = Landing {
+            run: &self.stored.id,
+            branch: &branch,
+            task: &self.task,
+            as_json: self.as_json,
+            is_decided: self.is_decided,
+        };
         landing.report(&run, brought, stopped)
     }
 }
@@ -144,6 +152,7 @@ struct Landing<'a> {
     branch: &'a str,
     task: &'a TaskId,
     as_json: bool,
+    is_decided: bool,
 }
 
 impl Landing<'_> {
@@ -160,9 +169,8 @@ impl Landing<'_> {
                 self.tell(&transcript::shown(failure.evidence.as_bytes()), "conflict", None)?;
                 let error =
                     CliError::new(Exit::ConflictLeft, format!("{task} {}", one_line(&failure.message)));
-                Err(error.help(format!(
-                    "solve it: conductor worktree resolve {task} --run {run}   (or decide it at once: --ours, --theirs)"
-                )))
+                let sides = if self.is_decided { "" } else { "   (or decide it at once: --ours, --theirs)" };
+                Err(error.help(format!("solve it: conductor worktree resolve {task} --run {run}{sides}")))
             }
             Brought::Red(failure) => {
                 self.tell(&transcript::shown(failure.evidence.as_bytes()), "checks_failed", None)?;

@@ -36,6 +36,7 @@ pub(super) async fn resolve(args: &WorktreeResolve) -> Result<Exit, CliError> {
         How { theirs: true, .. } => Some(Side::Theirs),
         _ => None,
     };
+    case.is_decided = side.is_some();
     let done = match args.how {
         How { proceed: true, .. } => proceed(&mut case, &stopped).await.map(Done::Brought),
         _ if side.is_some() => decide(&mut case, side, &stopped).await.map(Done::Brought),

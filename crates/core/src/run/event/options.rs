@@ -32,6 +32,9 @@ pub struct Options {
     /// Whether good work lands by itself, where that is said for every task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub land: Option<Land>,
+    /// What is done with the run's branch at the end; it is left for the user where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merge: Option<BringHome>,
     /// The file's limits, overridden by flags and filled up with what the machine has.
     #[serde(default)]
     pub limits: Limits,
@@ -64,6 +67,17 @@ pub struct Options {
     /// The user who took the run up, where that was not the owner of the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+}
+
+/// What is done with the run's branch beyond leaving it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BringHome {
+    /// The user's branch is brought forward to it.
+    Branch,
+    /// One pull request.
+    Pr,
+    PrPerTask,
 }
 
 /// What the command line says of a task file: the file is read in the same way when the run is taken up
@@ -154,6 +168,7 @@ impl Options {
             allow_overlap: false,
             isolation: None,
             land: None,
+            merge: None,
             limits: Limits::default(),
             answer_within: None,
             leave_unanswered: false,

@@ -1,8 +1,8 @@
 //! Several race for one task.
 
 use super::*;
-use crate::plan::{Amendment, Entrant, Wins};
-use crate::run::event::{Answer, Answerer, Question, Touched};
+use crate::plan::{Amendment, Entrant, Land, Wins};
+use crate::run::event::{Answer, Answerer, Comment, Question, Touched};
 
 /// `api`, for which two race, before `ui`.
 fn raced(wins: Wins) -> Plan {
@@ -421,4 +421,43 @@ fn an_epic_waits_for_the_task_and_not_for_those_who_race() {
         let told = s.ok("api.1");
         assert!(told.ends_with("stop api.2 (Outrun), done api, start ui"), "{strategy:?}: {told}");
     }
+}
+
+/// Two race, and what they do lands by approval.
+fn reviewed() -> Plan {
+    let mut plan = raced(Wins::First);
+    for task in &mut plan.tasks[..3] {
+        task.land = Land::Approve;
+    }
+    plan
+}
+
+#[test]
+fn who_waits_to_be_tried_again_does_not_hold_up_the_review_of_another() {
+    let mut plan = reviewed();
+    for task in &mut plan.tasks[1..3] {
+        task.retry = RetryPolicy { max_attempts: 3, ..RetryPolicy::once() };
+    }
+    let (mut s, _) = Script::start(plan, queue(4));
+    let told = s.fail("api.2");
+    assert!(told.starts_with("retry api.2"), "{told}");
+    assert_eq!(s.left("api.1"), "review api.1, stopped (Person)");
+    let (_, told) = s.crash(queue(4));
+    assert_eq!(told, "stopped (Person)", "taken up again too");
+}
+
+#[test]
+fn who_was_sent_back_goes_on_before_the_work_of_another_is_looked_at() {
+    let (mut s, _) = Script::start(reviewed(), queue(4));
+    s.left("api.1");
+    assert_eq!(s.left("api.2"), "stopped (Person)", "it stands by");
+    let comments = vec![Comment::parse("no", |_| false)];
+    let request = Request::Review { task: id("api"), verdict: ReviewVerdict::SentBack { comments } };
+    for event in Scheduler::ask_left(s.scheduler.run(), request, now(s.secs)).unwrap() {
+        let seq = s.log.last().unwrap().seq + 1;
+        s.log.push(Record { seq, at: now(s.secs).at, tick: now(s.secs).tick, event });
+    }
+    let (mut s, told) = s.crash(queue(4));
+    assert_eq!((told.as_str(), s.wait(0).as_str()), ("", "start api.1#2"));
+    assert_eq!(s.left("api.1"), "review api.2, stopped (Person)", "which is next, for it was done first");
 }

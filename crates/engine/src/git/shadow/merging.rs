@@ -1,12 +1,13 @@
 //! Merges: in memory, where no folder is touched, and laid out in a folder with the conflicts marked.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
 use conductor_core::schedule::Side;
 
 use super::Shadow;
-use crate::git::{GitError, finished, run, said};
+use crate::git::{GitError, bytes, finished, output, run, said};
 
 /// What merging two commits in memory came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,8 +52,8 @@ impl Shadow {
             Some(0) => Ok(Merge::Clean { tree: text.split('\0').next().unwrap_or_default().to_owned() }),
             Some(1) => match favour {
                 None => Ok(conflict(&text)),
-                Some(Side::Ours) => self.decided(conflict(&text), ours),
-                Some(Side::Theirs) => self.decided(conflict(&text), theirs),
+                Some(Side::Ours) => self.decided(conflict(&text), ours, theirs),
+                Some(Side::Theirs) => self.decided(conflict(&text), theirs, ours),
             },
             code => Err(GitError::Failed {
                 what: "merge-tree".into(),
@@ -60,6 +61,56 @@ impl Shadow {
                 said: String::from_utf8_lossy(&done.stderr).trim().to_owned(),
             }),
         }
+    }
+
+    /// A merge that failed, where a commit's side is to win. Git decides by itself what both changed within a file. What
+    /// else is left, such as a file that one changed and the other deleted, or a submodule, is as the winner has it. Not
+    /// decided is what git has put aside under a name of its own: a file where the other side has a folder.
+    fn decided(&self, merge: Merge, winner: &str, loser: &str) -> Result<Merge, GitError> {
+        let Merge::Conflict { tree, files, .. } = &merge else { return Ok(merge) };
+        let (won, lost) = (self.held_at(winner, files)?, self.held_at(loser, files)?);
+        let merged = self.held_at(tree, files)?;
+        let gone = format!("0 {}", "0".repeat(tree.len()));
+        let mut lines = Vec::new();
+        for path in files {
+            let is_known = won.contains_key(path) || lost.contains_key(path) || !merged.contains_key(path);
+            let held = won.get(path).unwrap_or(&gone);
+            // What is no text was not read as it is.
+            if !is_known || held.starts_with("040000 ") || path.contains(char::REPLACEMENT_CHARACTER) {
+                return Ok(merge);
+            }
+            lines.extend(format!("{held}\t{path}\0").bytes());
+        }
+        let index = self.directory.join(format!("{:x}.index", fastrand::u64(..)));
+        let decided = self.tree_but(tree, &lines, &index);
+        let _ = fs::remove_file(index);
+        Ok(Merge::Clean { tree: decided? })
+    }
+
+    /// The tree with these entries in place of its own.
+    fn tree_but(&self, tree: &str, entries: &[u8], index: &Path) -> Result<String, GitError> {
+        let mut read = self.in_tree(&self.directory, index);
+        read.args(["read-tree", tree]);
+        output(read)?;
+        let mut put = self.in_tree(&self.directory, index);
+        put.args(["update-index", "-z", "--index-info"]);
+        said(put, entries)?;
+        self.tree_of(&self.directory, index)
+    }
+
+    /// Mode and object of what a tree or commit has at these paths.
+    fn held_at(&self, tree: &str, paths: &[String]) -> Result<HashMap<String, String>, GitError> {
+        let mut command = self.command();
+        command.args(["--literal-pathspecs", "ls-tree", "-z", "--full-tree", tree, "--"]).args(paths);
+        let entries = String::from_utf8_lossy(&bytes(command)?).into_owned();
+        // `<mode> <kind> <object> TAB <path> NUL`
+        let held = |entry: &str| {
+            let (about, path) = entry.split_once('\t')?;
+            let mut parts = about.split(' ');
+            let (mode, object) = (parts.next()?, parts.nth(1)?);
+            Some((path.to_owned(), format!("{mode} {object}")))
+        };
+        Ok(entries.split('\0').filter_map(held).collect())
     }
 
     /// Puts a merge into a folder as git itself would leave it: files with marks where both sides changed

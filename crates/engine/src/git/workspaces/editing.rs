@@ -93,6 +93,7 @@ impl<'a> Editing<'a> {
     fn edited_tree(&self, laid_out: &str) -> Result<Option<String>, WorkspaceError> {
         let (folder, index, shadow) = (self.folder(), self.index(), &self.run_repo.shadow);
         shadow.add_all(&folder, &index)?;
+        shadow.add_tracked(&folder.join(".git/index"), &folder, &index)?;
         let tree = shadow.tree_of(&folder, &index)?;
         let before = shadow.tree_of_commit(laid_out)?;
         Ok((tree != before).then_some(tree))

@@ -113,3 +113,10 @@ pub(super) struct Folder {
     /// It was made just now: there is nothing in it that could be in the way.
     pub(super) new: bool,
 }
+
+impl Folder {
+    /// An index of the work that was laid out in it to be mended, if any was.
+    pub(super) fn given(&self) -> PathBuf {
+        self.index.with_extension("given")
+    }
+}

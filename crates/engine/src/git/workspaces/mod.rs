@@ -8,6 +8,7 @@ mod filtered;
 mod in_place;
 mod include;
 mod inventory;
+mod landing;
 mod layout;
 mod lfs;
 mod modules;

@@ -44,7 +44,7 @@ pub struct RunRepo {
     pub(super) leases: Mutex<HashMap<String, Lease>>,
     notices: OnceLock<UnboundedSender<String>>,
     /// What is worth knowing only once.
-    told: Mutex<HashSet<String>>,
+    pub(super) told: Mutex<HashSet<String>>,
     pub(super) settings: Mutex<ToldSettings>,
 }
 
@@ -342,6 +342,7 @@ impl RunRepo {
             false => self.check_out(&self.shadow, base, &folder.tree, &folder.index)?,
         }
         let ground = self.ground(folder);
+        let _ = fs::remove_file(folder.given());
         let laid = match &request.round {
             Some((_, round)) => Some(self.lay_out(round, folder, &ground, base)?),
             None => None,
@@ -380,7 +381,8 @@ impl RunRepo {
             Merge::Clean { tree } | Merge::Conflict { tree, .. } => tree,
         };
         self.empty_modules(ground)?;
-        self.disk.take(|| self.shadow.lay_out(&tree, base, &folder.tree, &folder.index))?;
+        let places = (&*folder.tree, &*folder.index, &*folder.given());
+        self.disk.take(|| self.shadow.lay_out(&tree, base, places))?;
         Ok(tree)
     }
 

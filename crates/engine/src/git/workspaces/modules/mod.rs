@@ -27,6 +27,8 @@ pub(super) struct Ground {
     homes: Vec<PathBuf>,
     tree: PathBuf,
     index: PathBuf,
+    /// Those of its own git: as it is now, and with the work that was laid out in it to be mended.
+    own: Vec<PathBuf>,
     /// Where we keep what we know of its submodules.
     notes: PathBuf,
     /// Where in the workspace it is, and how many levels down.
@@ -131,6 +133,7 @@ impl Ground {
             homes: vec![module.git.join("modules")],
             tree: self.tree.join(path),
             index: note.index.clone(),
+            own: vec![note.git.join("index")],
             notes: note.deeper.clone(),
             below: self.below.join(path),
             level: self.level + 1,
@@ -217,6 +220,7 @@ impl RunRepo {
             homes: [own, self.repository.common.clone()].map(|git| git.join("modules")).into(),
             tree: folder.tree.clone(),
             index: folder.index.clone(),
+            own: vec![folder.git.join("index"), folder.given()],
             notes: folder.modules.clone(),
             below: PathBuf::new(),
             level: 0,

@@ -47,6 +47,11 @@ impl RunRepo {
             self.put_aside(ground, &aside)?;
             ground.shadow.set_links(&moved, &ground.tree, &ground.index)?;
         }
+        for own in ground.own.iter().filter(|own| own.is_absolute() && own.is_file()) {
+            if ground.shadow.add_tracked(own, &ground.tree, &ground.index)? {
+                known = None;
+            }
+        }
         let tree = match known {
             Some(tree) => tree,
             None => ground.shadow.tree_of(&ground.tree, &ground.index)?,

@@ -455,3 +455,57 @@ fn a_baseline_is_for_one_run_and_only_the_user_can_read_it() {
     let fresh = RunRepo::open(repository, &run, layout, Vec::new(), None).unwrap();
     assert!(fresh.settings_news().is_none(), "a new run begins with what is there");
 }
+
+/// As `git add --force` and `git mv` leave it: git tracks what the patterns of `.gitignore` name.
+#[test]
+fn what_an_agents_git_tracks_lands_though_its_path_is_ignored() {
+    let lab = Lab::new();
+    lab.commit(&[(".gitignore", "*.log\n")]);
+    for site in lab.both() {
+        let name = |task: &str| format!("{task}-{}", site.private);
+        let add = |dir: &Path, file: &str, text: &str| {
+            fs::write(dir.join(file), text).unwrap();
+            git(dir, &["add", "--force", file]);
+        };
+        let own = |dir: &Path| {
+            git(dir, &["-c", "user.name=A", "-c", "user.email=a@x", "commit", "-q", "-m", "own"]);
+        };
+        land(&site, 1, &name("commits"), |dir| {
+            add(dir, "only.log", &name("committed"));
+            own(dir);
+            fs::write(dir.join("left.log"), "x").unwrap();
+        })
+        .unwrap();
+        assert_eq!(lab.raw("only.log"), name("committed").as_bytes());
+        land(&site, 1, &name("stages"), |dir| {
+            git(dir, &["update-index", "--index-version", "4"]);
+            add(dir, "a [b]*.log", &name("staged"));
+            add(dir, "gone.log", "x");
+            fs::remove_file(dir.join("gone.log")).unwrap();
+            fs::write(dir.join("left.log"), "x").unwrap();
+        })
+        .unwrap();
+        assert_eq!(lab.raw("a [b]*.log"), name("staged").as_bytes());
+        for file in ["left.log", "gone.log"] {
+            assert_eq!(lab.git(&["ls-tree", "conductor/r1", "--", file]), "", "{file}");
+        }
+    }
+}
+
+#[test]
+fn ignored_work_that_goes_back_is_not_forgotten() {
+    let lab = Lab::new();
+    lab.commit(&[(".gitignore", "*.log\n")]);
+    let site = lab.worktrees();
+    let mut again = site.request(1, "again");
+    let workspace = site.prepare(&again).unwrap();
+    fs::write(workspace.directory.join("a.log"), "first").unwrap();
+    git(&workspace.directory, &["add", "--force", "a.log"]);
+    let change = site.collect(&again, &workspace).unwrap().unwrap();
+    let failure = Failure::new(conductor_core::run::event::FailureClass::Unverified, "red");
+    again.round = Some((1, conductor_core::run::event::Round { change, failure }));
+    let workspace = site.prepare(&again).unwrap();
+    fs::write(workspace.directory.join("b.txt"), "second").unwrap();
+    let change = site.collect(&again, &workspace).unwrap().unwrap();
+    assert_eq!(change.touched.files, ["a.log", "b.txt"]);
+}

@@ -15,7 +15,7 @@ use conductor_core::plan::{self, Task, Work};
 use conductor_core::schedule::{Car, Side};
 use conductor_core::values::ids::{Attempt, RunId, TaskId};
 
-use conductor_core::run::event::Failure;
+use conductor_core::run::event::{Failure, FailureClass};
 
 use super::*;
 use crate::git::merge::{self, Ending};
@@ -246,6 +246,85 @@ fn both_sides_of_a_clean_merge_are_kept_and_a_conflict_names_its_file() {
     assert_eq!(failure.message, "conflicts with what landed meanwhile in src/a.txt");
     assert!(failure.evidence.starts_with("src/a.txt:1\n<<<<<<< "), "{}", failure.evidence);
     assert!(failure.evidence.contains("\nONE\n=======\nuno\n"), "{}", failure.evidence);
+}
+
+/// A user who has the run's branch checked out while it is at work commits on top of what has landed, not against it.
+#[test]
+fn a_clean_checkout_of_the_runs_branch_goes_along_and_another_is_told_of() {
+    let lab = Lab::new();
+    let site = lab.worktrees();
+    let work = |name: &str| {
+        let request = site.request(1, name);
+        let workspace = site.prepare(&request).unwrap();
+        fs::write(workspace.directory.join(name), name).unwrap();
+        let change = site.collect(&request, &workspace).unwrap().unwrap();
+        let (from, to) = site.merge(&task(name), &change).unwrap();
+        assert!(site.run_repo.land(&from, &to).unwrap());
+        from
+    };
+    lab.git(&["checkout", "-q", "conductor/r1"]);
+    work("one");
+    assert_eq!(lab.git(&["status", "--porcelain"]), "");
+    assert!(lab.repo.join("one").exists());
+    assert_eq!(site.notices(), Vec::<String>::new());
+    fs::write(lab.repo.join("src/a.txt"), "mine").unwrap();
+    let (from, _) = (work("two"), work("three"));
+    let [told] = site.notices().try_into().unwrap();
+    assert!(told.contains("is on conductor/r1 and its files were not brought along"), "{told}");
+    assert!(!lab.repo.join("two").exists());
+    let remedy = told.rsplit_once(": ").unwrap().1;
+    assert!(remedy.ends_with(&format!("read-tree -m -u {from:.10} HEAD")), "{remedy}");
+    assert!(Command::new("sh").args(["-c", remedy]).status().unwrap().success());
+    assert_eq!(lab.git(&["status", "--porcelain"]), "M src/a.txt");
+    assert!(lab.repo.join("two").exists() && lab.repo.join("three").exists());
+    lab.git(&["checkout", "-q", "src/a.txt"]);
+    lab.git(&["checkout", "-q", "main"]);
+    lab.git(&["worktree", "add", "-q", "../linked", "conductor/r1"]);
+    work("four");
+    assert!(lab.repo.with_file_name("linked").join("four").exists());
+}
+
+/// What one changed and the other deleted or moved is decided as a file that both changed is.
+#[test]
+fn a_side_that_wins_wins_what_the_other_deleted_or_moved() {
+    let lab = Lab::new();
+    fs::write(lab.repo.join("g.txt"), "one\ntwo\nthree\nfour\n").unwrap();
+    commit_all(&lab.repo, "more");
+    let site = lab.worktrees();
+    let requests = [request(1, "deletes"), request(2, "changes")];
+    let dirs = requests.each_ref().map(|request| site.prepare(request).unwrap());
+    fs::remove_file(dirs[0].directory.join("src/a.txt")).unwrap();
+    git(&dirs[0].directory, &["mv", "g.txt", "moved.txt"]);
+    fs::write(dirs[1].directory.join("src/a.txt"), "changed").unwrap();
+    fs::remove_file(dirs[1].directory.join("g.txt")).unwrap();
+    let changes = [0, 1].map(|at| site.collect(&requests[at], &dirs[at]).unwrap().unwrap());
+    site.land(&task("deletes"), &changes[0]).unwrap();
+    assert_eq!(site.merge(&task("changes"), &changes[1]).unwrap_err().class, FailureClass::Conflict);
+    let files = |side: Side| {
+        let (_, to) = site.merge_for(&task("changes"), &changes[1], Some(side)).unwrap();
+        lab.git(&["ls-tree", "-r", "--name-only", &to])
+    };
+    assert_eq!(files(Side::Ours), ".gitignore\nmoved.txt");
+    assert_eq!(files(Side::Theirs), ".gitignore\nsrc/a.txt");
+}
+
+/// A file where the other has a folder stands under a name that git has made up; no side is taken then.
+#[test]
+fn a_file_where_the_other_has_a_folder_is_not_decided_and_leaves_no_checkpoint() {
+    let lab = Lab::new();
+    let site = lab.worktrees();
+    let requests = [request(1, "file"), request(2, "folder")];
+    let dirs = requests.each_ref().map(|request| site.prepare(request).unwrap());
+    fs::write(dirs[0].directory.join("d"), "file").unwrap();
+    fs::create_dir(dirs[1].directory.join("d")).unwrap();
+    fs::write(dirs[1].directory.join("d/x"), "x").unwrap();
+    let changes = [0, 1].map(|at| site.collect(&requests[at], &dirs[at]).unwrap().unwrap());
+    site.land(&task("file"), &changes[0]).unwrap();
+    for side in [Side::Ours, Side::Theirs] {
+        let failure = site.merge_for(&task("folder"), &changes[1], Some(side)).unwrap_err();
+        assert_eq!(failure.class, FailureClass::Conflict);
+    }
+    assert_eq!(lab.git(&["for-each-ref", "refs/tags/"]), "");
 }
 
 #[test]
@@ -504,6 +583,15 @@ fn a_history_that_was_cut_off_is_enough() {
     }
     lab.git(&["cat-file", "-e", "conductor/r1:one"]);
     lab.git(&["cat-file", "-e", "conductor/r1:two"]);
+}
+
+#[test]
+fn a_path_may_have_line_breaks() {
+    let lab = Lab::new();
+    let place = lab.repo.with_file_name("a\nb");
+    fs::rename(&lab.repo, &place).unwrap();
+    let found = Repository::of(&place).unwrap();
+    assert_eq!((found.root, found.common), (place.clone(), place.join(".git")));
 }
 
 #[test]
