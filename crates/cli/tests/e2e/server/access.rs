@@ -395,6 +395,25 @@ fn a_token_has_to_do_with_itself_and_with_what_it_could_make() {
 }
 
 #[test]
+fn what_was_given_in_a_project_ends_with_it() {
+    let world = world();
+    let served = Served::start(&world);
+    let viewer = token(&world, "viewer", &["--role", "admin"]);
+    let limited = token(&world, "admin", &["--role", "admin", "--project", "web"]);
+    let hook =
+        served.post("/api/projects/web/hooks", json!({ "name": "ci", "max_cost": 1 })).expect(201).json();
+    let path = format!("/api/hooks/{}", hook["url"].as_str().unwrap().rsplit_once('/').unwrap().1);
+    served.by(&viewer, "GET", "/api/projects/web", &json!({})).expect(200);
+    world.conductor(&["project", "remove", "web"]).expect(0);
+    std::fs::create_dir(world.path("third")).unwrap();
+    world.write("third/tasks.yaml", TASKS);
+    world.conductor(&["project", "add", "--id", "web", "third"]).expect(0);
+    assert_ne!(served.by(&viewer, "GET", "/api/projects/web", &json!({})).status, 200);
+    served.by(&limited, "GET", "/api/me", &json!({})).expect(401);
+    served.ask("POST", &path, &[("Content-Type", "application/json")], "{}").expect(404);
+}
+
+#[test]
 fn other_machines_are_let_in_only_where_that_is_safe_or_wanted() {
     let world = World::new();
     let port = free_port().port();
