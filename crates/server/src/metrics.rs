@@ -9,6 +9,7 @@ use conductor_engine::git::workspaces;
 use conductor_engine::host::home::Home;
 use conductor_engine::records::metrics::{self, Beside, Deliveries, Format};
 use conductor_engine::runs::control::async_client;
+use conductor_engine::stores::StoredRun;
 use tokio::sync::Mutex;
 
 use crate::live::Runs;
@@ -66,35 +67,54 @@ impl Meter {
         let mut kept = records.tallies().await?;
         let (mut all, mut gauges) = (Tally::default(), Gauges::default());
         for run in runs.list().await?.iter() {
-            let is_over = run.is_over() && !home.is_live(&run.id);
-            if is_over && let Some(tally) = kept.remove(run.id.as_str()) {
-                all += &tally;
-                continue;
-            }
-            kept.remove(run.id.as_str());
-            let counted = open.entry(run.id.clone()).or_default();
-            // One that cannot be read is counted as far as it could be before.
-            for record in runs.records(&run.id, counted.seq).await.unwrap_or_default() {
-                counted.counting.count(&record);
-                counted.seq = record.seq;
-            }
-            all += counted.counting.tally();
-            if is_over && counted.seq > 0 {
-                records.keep_tally(run.id.as_str(), counted.seq, counted.counting.tally()).await?;
-                open.remove(&run.id);
-            } else if home.is_live(&run.id)
-                && let Ok(view) = async_client::live_view(&home.run(&run.id)).await
-            {
+            let is_live = home.is_live(&run.id);
+            let before = kept.remove(run.id.as_str());
+            all += &self.tally(&mut open, run, is_live, before, (runs, records)).await?;
+            if is_live && let Ok(view) = async_client::live_view(&home.run(&run.id)).await {
                 gauges += Gauges::of(&view.snapshot);
                 self.appends.lock().await.told(&run.id, view.appends);
             }
             gauges.worktrees += workspaces::count(home, &run.id) as u64;
         }
         // Of runs that are removed.
-        kept.values().for_each(|tally| all += tally);
+        kept.values().for_each(|(_, tally)| all += tally);
         let appends = self.appends.lock().await.all();
         let beside = Beside { appends: Some(&appends), deliveries: Some(deliveries(records).await?) };
         Ok(metrics::text(&all, &gauges, beside, format))
+    }
+
+    /// Of one run, to its last event. What was counted is kept each time it has grown: the run may be removed before it is
+    /// looked at again.
+    async fn tally(
+        &self,
+        open: &mut HashMap<RunId, Counted>,
+        run: &StoredRun,
+        is_live: bool,
+        before: Option<(u64, Tally)>,
+        (runs, records): (&Runs, &Records),
+    ) -> Result<Tally> {
+        // One that cannot be read is counted as far as it could be before.
+        if let (false, Some((seq, tally))) = (open.contains_key(&run.id), &before)
+            && runs.records(&run.id, *seq).await.unwrap_or_default().is_empty()
+        {
+            return Ok(tally.clone());
+        }
+        let counted = open.entry(run.id.clone()).or_default();
+        for record in runs.records(&run.id, counted.seq).await.unwrap_or_default() {
+            counted.counting.count(&record);
+            counted.seq = record.seq;
+        }
+        let (seq, tally) = (counted.seq, counted.counting.tally().clone());
+        match before {
+            Some((kept, before)) if kept > seq => return Ok(before),
+            Some((kept, _)) if kept == seq => {}
+            _ if seq == 0 => {}
+            _ => records.keep_tally(run.id.as_str(), seq, &tally).await?,
+        }
+        if run.is_over() && !is_live {
+            open.remove(&run.id);
+        }
+        Ok(tally)
     }
 }
 

@@ -48,9 +48,14 @@ async fn list(args: &args::Review) -> Result<Exit, CliError> {
 }
 
 fn approve(args: &Approve) -> Result<Exit, CliError> {
+    if let Some(commit) = args.commit.as_deref().filter(|commit| !is_commit(commit)) {
+        let message =
+            format!("'{commit}' is no commit: at least {SHORTEST} of its hexadecimal digits are needed");
+        return Err(CliError::new(Exit::Usage, message).help("conductor review --json names it"));
+    }
     decide(&args.of, |waiting| {
         let seen = args.commit.as_deref().unwrap_or(&waiting.change.commit);
-        if !waiting.change.commit.starts_with(seen) {
+        if !waiting.change.commit.starts_with(&seen.to_ascii_lowercase()) {
             let message = format!(
                 "the work of '{}' is {:.10} now, not {seen:.10}",
                 waiting.task(),
@@ -60,6 +65,13 @@ fn approve(args: &Approve) -> Result<Exit, CliError> {
         }
         Ok(ReviewVerdict::Approved { commit: waiting.change.commit.clone() })
     })
+}
+
+/// As git wants it, too.
+const SHORTEST: usize = 4;
+
+fn is_commit(text: &str) -> bool {
+    text.len() >= SHORTEST && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn send_back(args: &SendBack) -> Result<Exit, CliError> {

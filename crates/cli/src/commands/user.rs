@@ -184,6 +184,7 @@ async fn add_token(records: &Records, args: &args::TokenAdd) -> Result<Exit, Cli
         role: role(args.role),
         project: args.project.as_deref(),
         expires: Some(expires),
+        parent: None,
     };
     let (made, credential) = records.add_token(&new).await?;
     let mut value = token_told(&made);

@@ -170,7 +170,7 @@ impl Lines {
     fn of_question(&mut self, event: &Event) -> Option<String> {
         match event {
             Event::ApprovalAsked { task, question } => {
-                let words = one_line(&format!("{}: {}", question.why, question.what));
+                let words = one_line(&format!("{}: {}", question.why_visible(), question.what_visible()));
                 let how = format!("conductor task approve {task}, or deny {task}");
                 Some(self.aside(YELLOW, "asks", task, &format!("  {words}\n{:>18}{how}", "")))
             }

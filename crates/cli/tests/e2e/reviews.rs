@@ -65,6 +65,12 @@ fn work_waits_for_a_person_and_lands_when_it_is_approved() {
     conductor(&world, &["diff", "api"]).expect(0).says("+by api");
     resume(&world).expect(5).says("api (Build the API) waits for your review");
     conductor(&world, &["review", "approve", "docs"]).expect(4).says("does not wait for a review");
+    let some = commit_in_review(&world);
+    for no_commit in ["", &some[..3], "main"] {
+        conductor(&world, &["review", "approve", "api", "--commit", no_commit])
+            .expect(2)
+            .says("is no commit");
+    }
     conductor(&world, &["review", "approve", "api", "--commit", "0123456789"])
         .expect(2)
         .says("look at it again");

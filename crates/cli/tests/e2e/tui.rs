@@ -89,6 +89,22 @@ fn few_keys_are_enough_on_a_real_run() {
 }
 
 #[test]
+fn a_log_is_there_again_after_the_changes() {
+    let mut world = mixed();
+    let Some(terminal) = Terminal::open(&mut world, SIZE, "tui") else { return };
+    terminal.press(&["f", "2"]);
+    terminal.wait_for(&["bad ✗ failed", "about to fail"]);
+    terminal.press(&["3"]);
+    wait_for("the changes", || (!terminal.screen().contains("about to fail")).then_some(()));
+    terminal.press(&["2"]);
+    terminal.wait_for(&["about to fail"]);
+    terminal.press(&["q"]);
+    terminal.ended(0);
+    drop(terminal);
+    let_end(&world);
+}
+
+#[test]
 fn keys_ask_the_run_of_another_process() {
     let mut world = mixed();
     let Some(terminal) = Terminal::open(&mut world, SIZE, "tui") else { return };

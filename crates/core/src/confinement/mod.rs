@@ -18,7 +18,7 @@ use thiserror::Error;
 use crate::plan::{Network, Sandbox, Task};
 use hosts::HostRule;
 pub use paths::PROTECTED;
-use paths::{CACHES, MOVED, OF_THE_CHECKOUT, OF_THE_SYSTEM, SYSTEM, TOOLS};
+use paths::{CACHES, MOVED, OF_THE_CHECKOUT, OF_THE_SYSTEM, OF_THE_WORKTREE, SYSTEM, TOOLS};
 
 /// Whether an agent makes a sandbox of its own for its commands, and cannot do that inside of another one.
 pub fn confines_itself(agent: &str) -> bool {
@@ -273,7 +273,9 @@ impl Found<'_> {
                 for part in OF_THE_CHECKOUT {
                     self.add(format!("{common}/{part}"), Access::Read);
                 }
-                self.add(format!("{own}/config.worktree"), Access::Read);
+                for part in OF_THE_WORKTREE {
+                    self.add(format!("{own}/{part}"), Access::Read);
+                }
             }
             GitPlace::None | GitPlace::Inside => {}
         }

@@ -104,7 +104,7 @@ pub(super) const MOVED: [(&str, &str); 7] = [
 ];
 
 /// Configuration in a workspace by which agents and git start programs. What is there stays as it is.
-pub const PROTECTED: [&str; 12] = [
+pub const PROTECTED: [&str; 13] = [
     ".claude/settings.json",
     ".claude/settings.local.json",
     ".claude/hooks",
@@ -113,6 +113,7 @@ pub const PROTECTED: [&str; 12] = [
     ".gemini/settings.json",
     ".mcp.json",
     "opencode.json",
+    ".git/commondir",
     ".git/config",
     ".git/config.worktree",
     ".git/hooks",
@@ -122,3 +123,6 @@ pub const PROTECTED: [&str; 12] = [
 /// Of a repository's own git directory: what git starts programs by, and what is the user's checkout alone.
 pub(super) const OF_THE_CHECKOUT: [&str; 7] =
     ["config", "config.worktree", "hooks", "info", "HEAD", "index", "modules"];
+
+/// Of a worktree's own part of it: by these git finds the configuration that counts there.
+pub(super) const OF_THE_WORKTREE: [&str; 3] = ["commondir", "config.worktree", "gitdir"];

@@ -121,11 +121,18 @@ fn what_git_and_agents_are_set_up_by_stays_as_it_is() {
     let linked = Surroundings { git: worktree, present: present.clone(), ..around(&[]) };
     let tree = linked.tree.clone();
     let (at_mcp, at_codex) = (format!("{tree}/.mcp.json"), format!("{tree}/.codex/config.toml"));
-    let parts: Vec<String> =
-        ["objects/x", "config", "hooks/x", "HEAD", "worktrees/other/HEAD", "worktrees/r-1/HEAD"]
-            .iter()
-            .map(|part| format!("{common}/{part}"))
-            .collect();
+    let parts: Vec<String> = [
+        "objects/x",
+        "config",
+        "hooks/x",
+        "HEAD",
+        "worktrees/other/HEAD",
+        "worktrees/r-1/HEAD",
+        "worktrees/r-1/commondir",
+    ]
+    .iter()
+    .map(|part| format!("{common}/{part}"))
+    .collect();
     check(
         &prompt("claude"),
         &linked,
@@ -136,6 +143,7 @@ fn what_git_and_agents_are_set_up_by_stays_as_it_is() {
             (&parts[3], Some(Read)),
             (&parts[4], Some(Fresh)),
             (&parts[5], Some(Write)),
+            (&parts[6], Some(Read)),
             (&format!("{tree}/.git"), Some(Read)),
             ("/home/ada/app/src", Some(Fresh)),
             (&at_mcp, Some(Read)),

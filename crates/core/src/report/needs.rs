@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::plan::Plan;
 use crate::run::event::{
-    ASK_HUMAN, Capped, DrainReason, FOLLOW_UP, Failure, FailureClass, Question, RECOVERY,
+    ASK_HUMAN, Capped, DrainReason, FOLLOW_UP, Failure, FailureClass, Question, RECOVERY, visible,
 };
 use crate::run::{Progress, Run, Stage, TaskState};
 use crate::values::counted::counted;
@@ -116,7 +116,7 @@ impl<'a> Looking<'a> {
         let (kind, since, words, evidence, why) = match &progress.state {
             TaskState::Asking { question, since } => {
                 let (kind, words) = asked(question);
-                (kind, Some(*since), words, question.what.clone(), question.why.clone())
+                (kind, Some(*since), words, question.what_visible(), question.why_visible())
             }
             TaskState::InReview { since, .. } => {
                 let words = "its work is done and checked, and waits for your review".to_owned();
@@ -289,7 +289,7 @@ fn asked(question: &Question) -> (NeedKind, String) {
         _ => NeedKind::Permission,
     };
     let words = match kind {
-        NeedKind::Permission => format!("may it use {}?", question.tool),
+        NeedKind::Permission => format!("may it use {}?", visible(&question.tool)),
         _ => question.put(),
     };
     (kind, words)

@@ -179,7 +179,8 @@ fn approval_text(run: &Run, task: &TaskId, question: &Question) -> String {
         true => "; nothing new starts before the answer",
         false => "",
     };
-    format!("{}: {}{held_up} (conductor task approve {task}, or deny {task})", question.why, question.what)
+    let (why, what) = (question.why_visible(), question.what_visible());
+    format!("{why}: {what}{held_up} (conductor task approve {task}, or deny {task})")
 }
 
 fn budget(what: Capped) -> &'static str {

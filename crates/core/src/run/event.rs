@@ -28,7 +28,7 @@ pub use failure::{Failure, FailureClass, SetAside, StopReason};
 pub use finding::{Finding, Level};
 pub use options::{BringHome, Options, Selection};
 pub use question::{
-    ASK_HUMAN, Answer, Answerer, CLOUD_SUBMISSION, FOLLOW_UP, Question, RECOVERY, Report, Severity,
+    ASK_HUMAN, Answer, Answerer, CLOUD_SUBMISSION, FOLLOW_UP, Question, RECOVERY, Report, Severity, visible,
 };
 pub use review::{Comment, ReviewVerdict};
 pub use usage::{Capped, ModelUsage, Planning, Usage};

@@ -70,9 +70,12 @@ impl Worker {
         if confinement::executable(launch).is_none() {
             return Err(Trouble::Failed(missing(launch, &io::ErrorKind::NotFound.into())));
         }
-        let grounds = self.workspaces.grounds(context.task, &context.request, &context.workspace.directory);
+        let grounds = self.grounds(context);
         let state = std::path::absolute(&self.context.home).unwrap_or_else(|_| self.context.home.clone());
         let works = works(state, &grounds);
+        grounds.close().map_err(|error| {
+            Trouble::Unavailable(format!("its git directory cannot be written to: {error}"))
+        })?;
         let around = confinement::surroundings(launch, &works);
         let confinement =
             Confinement::of(task, &around).map_err(|error| Trouble::Unavailable(error.to_string()))?;
@@ -85,6 +88,30 @@ impl Worker {
             place.commits_as(home, identity).map_err(unmade)?;
         }
         confinement::confined(launch, &confinement, place, self.hearer(task)).map_err(unmade)
+    }
+
+    pub(super) fn grounds(&self, context: &AttemptContext<'_>) -> Grounds {
+        self.workspaces.grounds(context.task, &context.request, &context.workspace.directory)
+    }
+
+    /// After a confined agent, before anything of the user's runs there.
+    pub(super) fn put_right(&self, context: &AttemptContext<'_>, grounds: &Grounds) -> Result<(), Failure> {
+        let task = &context.order.task;
+        match grounds.put_right() {
+            Ok(None) => Ok(()),
+            Ok(Some(file)) => {
+                let file = file.display();
+                self.notice(format!(
+                    "{task} wrote {file}, by which git reads another configuration; it was taken away"
+                ));
+                Ok(())
+            }
+            Err(error) => {
+                let message =
+                    format!("it wrote a commondir into its git directory that cannot be taken away: {error}");
+                Err(Failure::new(FailureClass::Unstartable, message))
+            }
+        }
     }
 
     /// What is refused is told once for each host; everything is logged.

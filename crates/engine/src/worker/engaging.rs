@@ -117,12 +117,17 @@ impl Worker {
                 _ = stopped => return Err(Outcome::Interrupted),
             }
         }
+        let grounds = self.grounds(context);
+        let was_redirected = grounds.is_redirected();
         let confined = self.confined(context, brief.task, &launch).map_err(Outcome::Failed)?;
         let outlives = !confined.as_ref().is_some_and(Confined::needs_us);
         let source = self.source(context, taking, outlives, &mut talk);
         let launch = confined.as_ref().map_or(&launch, |confined| &confined.launch);
         let exit = self.run_talking(context.order, (launch, source), transcript, stop, Some(&mut talk)).await;
         let exit = if confined.is_some() { exit.map(confinement::exit_inside) } else { exit };
+        if confined.is_some() && !was_redirected {
+            self.put_right(context, &grounds).map_err(Outcome::Failed)?;
+        }
         let session = talk.session().unwrap_or(&brief.session.id);
         self.services.accounts.remember(&context.order.task, session, talk.newest_call());
         Ok((talk, exit))

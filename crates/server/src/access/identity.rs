@@ -38,6 +38,8 @@ pub(crate) struct Identity {
     pub(crate) means: Means,
     /// When a token's time is over, in milliseconds since 1970.
     pub(crate) expires: Option<i64>,
+    /// Which access token it is known by.
+    pub(crate) token: Option<String>,
     grants: Vec<Grant>,
     /// A token may less than its user.
     limit: Option<Grant>,
@@ -46,15 +48,15 @@ pub(crate) struct Identity {
 impl Identity {
     pub(crate) fn owner(means: Means) -> Identity {
         let grants = vec![Grant { project: None, role: Role::Admin }];
-        Identity { name: OWNER.to_owned(), means, expires: None, grants, limit: None }
+        Identity { name: OWNER.to_owned(), means, expires: None, token: None, grants, limit: None }
     }
 
     pub(crate) fn new(name: String, means: Means, grants: Vec<Grant>, limit: Option<Grant>) -> Identity {
-        Identity { name, means, expires: None, grants, limit }
+        Identity { name, means, expires: None, token: None, grants, limit }
     }
 
-    pub(crate) fn until(self, expires: Option<i64>) -> Identity {
-        Identity { expires, ..self }
+    pub(crate) fn of_token(self, id: String, expires: Option<i64>) -> Identity {
+        Identity { expires, token: Some(id), ..self }
     }
 
     /// In a project; in what belongs to none where it is not named.

@@ -6,11 +6,14 @@ use conductor_engine::records::flat::timestamp;
 use serde_json::{Map, Value, json};
 
 use super::parallel::{self, START};
+use crate::access::throttle::Guessed;
 use crate::app::App;
 use crate::problem::{Doer, Problem, Result};
 use crate::web::answer;
 use crate::web::fields::{Field, Given, Kind, must};
 use crate::web::route::{ADMIN, Asked, PUBLIC, Route, by, delete, get, post};
+
+const GUESSED: Guessed<'_> = Guessed::Secret("hook");
 
 const NEW: &[Field] = &[
     must("name", Kind::Text, "What it is for."),
@@ -76,20 +79,20 @@ async fn revoke(app: App, asked: Asked) -> Result<Response> {
 
 async fn call(app: App, asked: Asked) -> Result<Response> {
     let from = asked.from.ip();
-    if let Some(seconds) = app.throttle.wait("hook", from) {
+    if let Some(seconds) = app.throttle.wait(GUESSED, from) {
         return Err(Problem::new(429, "too many wrong hooks; wait a little").retry_after(seconds));
     }
     let Some(hook) = app.records.hook(asked.named("token")?).await? else {
-        app.throttle.note_wrong("hook", from);
+        app.throttle.note_wrong(GUESSED, from);
         return Err(Problem::not_found("there is no such hook"));
     };
     let doer = Doer { name: format!("{} of {}", hook.name, hook.project), means: "hook" };
     let begun = async {
-        if let Some(seconds) = app.hook_calls.wait(&hook.id, from) {
+        if let Some(seconds) = app.hook_calls.wait(Guessed::Of(&hook.id), from) {
             let problem = Problem::new(429, "this hook was called too often; wait a little");
             return Err(problem.retry_after(seconds));
         }
-        app.hook_calls.note_wrong(&hook.id, from);
+        app.hook_calls.note_wrong(Guessed::Of(&hook.id), from);
         let project = app.project(&hook.project).await?;
         let wanted = Given::of_body(START, hook.settings)?;
         parallel::begin(&app, &project, &wanted, &format!("hook {}", hook.name)).await

@@ -6,13 +6,15 @@ use conductor_engine::records::flat::timestamp;
 use serde_json::json;
 
 use crate::access::codes::Codes;
-use crate::access::identity::OWNER;
+use crate::access::throttle::Guessed;
 use crate::app::App;
 use crate::problem::{Doer, Problem, Result};
 use crate::web::answer;
 use crate::web::credentials;
 use crate::web::fields::{Kind, may, must};
 use crate::web::route::{Asked, PUBLIC, Route, Rule, VIEWER, by, get, post};
+
+const CODE: Guessed<'_> = Guessed::Secret("code");
 
 const SESSION: &str = "user text, expires_at text, token text?";
 
@@ -51,7 +53,7 @@ pub(crate) const ROUTES: &[Route] = &[
 async fn login(app: App, asked: Asked) -> Result<Response> {
     let (name, password) = (asked.body.needed("name")?, asked.body.needed("password")?);
     let from = asked.from.ip();
-    if let Some(seconds) = app.throttle.wait(name, from) {
+    if let Some(seconds) = app.throttle.wait(Guessed::Of(name), from) {
         return Err(Problem::new(429, "too many wrong logins; wait a little").retry_after(seconds));
     }
     let as_token = asked.body.text("as") == Some("token");
@@ -59,24 +61,24 @@ async fn login(app: App, asked: Asked) -> Result<Response> {
         check_cookie(&app, &asked)?;
     }
     if !app.records.is_user(name, password).await? {
-        app.throttle.note_wrong(name, from);
+        app.throttle.note_wrong(Guessed::Of(name), from);
         let problem = Problem::new(401, "name and password do not belong together");
         // Only a name that there is: in its place stands, now and then, a password.
         let is_known = app.records.user(name).await.is_ok();
         return Err(if is_known { problem.by(doer(name, "password")) } else { problem });
     }
-    app.throttle.forget(name, from);
+    app.throttle.forget(Guessed::Of(name), from);
     session(&app, name, as_token, "password").await
 }
 
 async fn redeem(app: App, asked: Asked) -> Result<Response> {
     check_cookie(&app, &asked)?;
     let from = asked.from.ip();
-    if let Some(seconds) = app.throttle.wait(OWNER, from) {
+    if let Some(seconds) = app.throttle.wait(CODE, from) {
         return Err(Problem::new(429, "too many wrong codes; wait a little").retry_after(seconds));
     }
     let Some(user) = app.codes.redeem(asked.body.needed("code")?) else {
-        app.throttle.note_wrong(OWNER, from);
+        app.throttle.note_wrong(CODE, from);
         return Err(Problem::new(401, "this code was used, is over a minute old, or was never made")
             .help("`conductor open` makes a new one"));
     };

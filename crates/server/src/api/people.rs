@@ -4,7 +4,7 @@ use axum::response::Response;
 use conductor_engine::records::flat::timestamp;
 use serde_json::{Value, json};
 
-use crate::access::Role;
+use crate::access::{Identity, Role};
 use crate::app::App;
 use crate::problem::{Problem, Result};
 use crate::records::{Entry, NewToken, Token, User, UserError};
@@ -148,8 +148,15 @@ fn token(token: &Token) -> Value {
         "expires_at": token.expires.map(timestamp), "used_at": token.used.map(timestamp) })
 }
 
+/// Who comes with a token has to do with that one, and with those that it could have made.
+fn is_within_reach(identity: &Identity, token: &Token) -> bool {
+    let is_no_more = || identity.role_in(token.project.as_deref()).is_some_and(|may| may >= token.role);
+    identity.token.as_ref().is_none_or(|own| *own == token.id || is_no_more())
+}
+
 async fn tokens(app: App, asked: Asked) -> Result<Response> {
-    let tokens = app.records.tokens(Some(&asked.identity.name)).await?;
+    let mut tokens = app.records.tokens(Some(&asked.identity.name)).await?;
+    tokens.retain(|token| is_within_reach(&asked.identity, token));
     answer::json("conductor.tokens/1", json!({ "tokens": tokens.iter().map(token).collect::<Vec<_>>() }))
 }
 
@@ -169,7 +176,7 @@ async fn add_token(app: App, asked: Asked) -> Result<Response> {
     }
     let days = asked.body.whole("days").unwrap_or(90) as i64;
     let expires = conductor_engine::host::clock::wall().0 + days * 24 * 60 * 60 * 1_000;
-    // One that is made with a token does not outlive it.
+    // One that is made with a token does not outlive it, and is revoked with it.
     let expires = asked.identity.expires.map_or(expires, |own| own.min(expires));
     let new = NewToken {
         user: &asked.identity.name,
@@ -177,6 +184,7 @@ async fn add_token(app: App, asked: Asked) -> Result<Response> {
         role,
         project,
         expires: Some(expires),
+        parent: asked.identity.token.as_deref(),
     };
     let (made, credential) = app.records.add_token(&new).await?;
     let mut value = token(&made);
@@ -189,7 +197,9 @@ async fn revoke(app: App, asked: Asked) -> Result<Response> {
     let id = asked.named("token")?;
     let is_admin = asked.identity.role_in(None) == Some(Role::Admin);
     let whose = (!is_admin).then_some(asked.identity.name.as_str());
-    match app.records.revoke_token(id, whose).await? {
+    let known = app.records.tokens(whose).await?.into_iter().find(|token| token.id == id);
+    let is_reached = known.is_some_and(|token| is_within_reach(&asked.identity, &token));
+    match is_reached && app.records.revoke_token(id, whose).await? {
         true => answer::json("conductor.revoked/1", json!({ "id": id })),
         false => Err(Problem::not_found("there is no such token, or it is revoked already")),
     }

@@ -127,7 +127,7 @@ fn whole(run: &Run, place: usize, is_live: bool) -> Value {
     value["findings"] = json!(report::findings_of(progress));
     value["question"] = match &progress.state {
         TaskState::Asking { question, since } => {
-            json!({ "tool": question.tool, "what": question.what, "put": question.put(), "since": timestamp(since.0) })
+            json!({ "tool": question.tool, "what": question.what_visible(), "put": question.put(), "since": timestamp(since.0) })
         }
         _ => Value::Null,
     };

@@ -56,23 +56,29 @@ pub(super) async fn carry(app: App, asked: Asked) -> Result<Response> {
     let route = asked.route;
     let verb = all().find(|verb| std::ptr::eq(&verb.route, route));
     let verb = verb.ok_or_else(|| Problem::internal("the route has no command"))?;
-    let (directory, file) = place(&app, &asked, verb.at).await?;
-    let words = words(verb, &asked, file)?;
+    let place = place(&app, &asked, verb.at).await?;
+    carried(&app, &asked, verb, &place).await.map_err(|problem| place.blamed(problem))
+}
+
+async fn carried(app: &App, asked: &Asked, verb: &Verb, place: &Place) -> Result<Response> {
+    let route = asked.route;
+    let directory = &place.directory;
+    let words = words(verb, asked, place.file.clone())?;
     let input = verb.input.and_then(|field| asked.body.text(field));
     match route.answer {
         Answer::Other(media) => {
-            let said = app.program.run(&directory, words, input).await?;
+            let said = app.program.run(directory, words, input).await?;
             match said.exit {
                 0 => Ok(answer::of_kind(media, said.out)),
                 _ => Err(said.problem()),
             }
         }
         Answer::Json { schema, .. } => {
-            let said = app.program.json(&directory, words, input).await?;
+            let said = app.program.json(directory, words, input).await?;
             answer::json_with(route.status, schema, as_object(said))
         }
         Answer::Nothing => {
-            app.program.json(&directory, words, input).await?;
+            app.program.json(directory, words, input).await?;
             Ok(answer::nothing())
         }
     }
@@ -86,20 +92,46 @@ fn as_object(said: Value) -> Value {
     }
 }
 
-async fn place(app: &App, asked: &Asked, at: At) -> Result<(PathBuf, Option<PathBuf>)> {
-    match at {
+/// Where a command is carried out.
+#[derive(Default)]
+struct Place {
+    directory: PathBuf,
+    /// The project's task file.
+    file: Option<PathBuf>,
+    /// The folder that it is about, where that is gone.
+    gone: Option<PathBuf>,
+}
+
+impl Place {
+    /// What goes wrong where the folder is gone is no mistake of ours.
+    fn blamed(&self, problem: Problem) -> Problem {
+        match &self.gone {
+            Some(gone) if problem.status() == 500 => {
+                Problem::new(409, format!("the folder {} is gone", gone.display()))
+                    .help("bring it back first")
+            }
+            _ => problem,
+        }
+    }
+}
+
+async fn place(app: &App, asked: &Asked, at: At) -> Result<Place> {
+    let gone = |directory: &PathBuf| Some(directory.clone()).filter(|directory| !directory.is_dir());
+    let home = app.home.root().to_owned();
+    Ok(match at {
         At::Project => {
             let project = app.project(asked.named("project")?).await?;
             check_run(app, asked, &project).await?;
-            Ok((project.directory, Some(project.file)))
+            let gone = gone(&project.directory);
+            Place { directory: project.directory, file: Some(project.file), gone }
         }
         At::Run => {
-            let run = app.runs.named(asked.named("run")?).await?;
-            let directory = if run.directory.is_dir() { run.directory } else { app.home.root().to_owned() };
-            Ok((directory, None))
+            let directory = app.runs.named(asked.named("run")?).await?.directory;
+            let gone = gone(&directory);
+            Place { directory: if gone.is_some() { home } else { directory }, file: None, gone }
         }
-        At::Home => Ok((app.home.root().to_owned(), None)),
-    }
+        At::Home => Place { directory: home, ..Place::default() },
+    })
 }
 
 /// A run that a field names is one of the project: a role reaches no other.

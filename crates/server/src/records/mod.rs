@@ -42,10 +42,11 @@ pub(crate) use webhooks::Change;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Each brings the file from one form to the next; nothing of them is ever changed.
-const FORMS: [&str; 3] = [
+const FORMS: [&str; 4] = [
     include_str!("../../migrations/0001_server.sql"),
     include_str!("../../migrations/0002_webhooks.sql"),
     include_str!("../../migrations/0003_oidc.sql"),
+    include_str!("../../migrations/0004_token_parents.sql"),
 ];
 
 #[derive(Debug, Error)]

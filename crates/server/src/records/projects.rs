@@ -128,10 +128,19 @@ impl Records {
         }
     }
 
-    /// Its runs and its file stay.
+    /// Its runs and its file stay. What it was named in goes with it: another project may get its id later.
     pub async fn remove_project(&self, id: &str) -> Result<Project, ProjectError> {
         let project = self.project(id).await?;
-        sqlx::query("DELETE FROM projects WHERE id = ?").bind(id).execute(&self.pool).await?;
+        let mut change = self.pool.begin_with("BEGIN IMMEDIATE").await?;
+        for statement in [
+            "UPDATE hooks SET revoked = ?1 WHERE project = ?2 AND revoked IS NULL",
+            "UPDATE tokens SET revoked = ?1 WHERE project = ?2 AND revoked IS NULL",
+            "DELETE FROM grants WHERE ?1 > 0 AND project = ?2",
+            "DELETE FROM projects WHERE ?1 > 0 AND id = ?2",
+        ] {
+            sqlx::query(statement).bind(now()).bind(id).execute(&mut *change).await?;
+        }
+        change.commit().await?;
         Ok(project)
     }
 }

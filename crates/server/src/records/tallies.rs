@@ -8,10 +8,12 @@ use sqlx::Row as _;
 use super::Records;
 
 impl Records {
-    pub(crate) async fn tallies(&self) -> Result<HashMap<String, Tally>, sqlx::Error> {
-        let rows = sqlx::query("SELECT run, tally FROM tallies").fetch_all(&self.pool).await?;
+    /// By run, with the event that each was counted to.
+    pub(crate) async fn tallies(&self) -> Result<HashMap<String, (u64, Tally)>, sqlx::Error> {
+        let rows = sqlx::query("SELECT run, seq, tally FROM tallies").fetch_all(&self.pool).await?;
         let tally = |row: &sqlx::sqlite::SqliteRow| {
-            Some((row.get("run"), serde_json::from_str(row.get("tally")).ok()?))
+            let seq = u64::try_from(row.get::<i64, _>("seq")).ok()?;
+            Some((row.get("run"), (seq, serde_json::from_str(row.get("tally")).ok()?)))
         };
         Ok(rows.iter().filter_map(tally).collect())
     }

@@ -28,6 +28,8 @@ pub struct NewToken<'a> {
     pub project: Option<&'a str>,
     /// Milliseconds since 1970.
     pub expires: Option<i64>,
+    /// The token that it is made with.
+    pub parent: Option<&'a str>,
 }
 
 impl Token {
@@ -54,9 +56,11 @@ impl Records {
         }
         let credential = secrets::random("cdt_").map_err(sqlx::Error::Io)?;
         let id = secrets::hash(&credential)[..12].to_owned();
-        sqlx::query("INSERT INTO tokens (id, user, name, hash, role, project, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+        // A token that was revoked a moment ago makes none.
+        sqlx::query("INSERT INTO tokens (id, user, name, hash, role, project, created, expires, parent) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 \
+                WHERE ?9 IS NULL OR EXISTS (SELECT 1 FROM tokens WHERE id = ?9 AND revoked IS NULL)")
             .bind(&id).bind(new.user).bind(new.name).bind(secrets::hash(&credential)).bind(new.role.name())
-            .bind(new.project).bind(now()).bind(new.expires)
+            .bind(new.project).bind(now()).bind(new.expires).bind(new.parent)
             .execute(&self.pool).await?;
         let token = self.tokens(Some(new.user)).await?.into_iter().find(|token| token.id == id);
         Ok((token.ok_or(sqlx::Error::RowNotFound)?, credential))
@@ -71,10 +75,14 @@ impl Records {
         Ok(rows.iter().filter_map(Token::of_row).collect())
     }
 
-    /// Whether there was one to revoke.
+    /// Whether there was one to revoke. Those that were made with it are revoked too.
     pub async fn revoke_token(&self, id: &str, user: Option<&str>) -> Result<bool, sqlx::Error> {
         let done = sqlx::query(
-            "UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL AND (?3 IS NULL OR user = ?3)",
+            "WITH RECURSIVE gone (id) AS (
+                 SELECT id FROM tokens WHERE id = ?2 AND revoked IS NULL AND (?3 IS NULL OR user = ?3)
+                 UNION SELECT tokens.id FROM tokens JOIN gone ON tokens.parent = gone.id
+             )
+             UPDATE tokens SET revoked = ?1 WHERE id IN (SELECT id FROM gone) AND revoked IS NULL",
         )
         .bind(now())
         .bind(id)
@@ -108,6 +116,6 @@ impl Records {
         }
         let limit = Grant { project: token.project, role: token.role };
         let identity = self.identity(token.user, Means::AccessToken, Some(limit)).await?;
-        Ok(identity.map(|identity| identity.until(token.expires)))
+        Ok(identity.map(|identity| identity.of_token(token.id, token.expires)))
     }
 }

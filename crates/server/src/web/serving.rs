@@ -185,9 +185,11 @@ fn doer(identity: Option<&Identity>, response: &Response) -> Doer {
 
 async fn named(parts: &mut Parts) -> Result<BTreeMap<String, String>> {
     let named = Path::<BTreeMap<String, String>>::from_request_parts(parts, &()).await;
-    named
-        .map(|Path(named)| named)
-        .map_err(|_| Problem::new(400, "the address is not encoded as it should be"))
+    let Path(named) = named.map_err(|_| Problem::new(400, "the address is not encoded as it should be"))?;
+    match named.values().any(|value| value.chars().any(char::is_control)) {
+        true => Err(Problem::new(400, "the address has a control character in it")),
+        false => Ok(named),
+    }
 }
 
 /// Whether someone may take a route.

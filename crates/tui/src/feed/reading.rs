@@ -67,7 +67,11 @@ pub(crate) async fn read(feed: Feed, glyphs: Glyphs, mut orders: watch::Receiver
 async fn one(feed: &Feed, glyphs: Glyphs, order: Order, open: &mut Option<Open>) {
     let wanted = order.wanted.clone();
     let text = match wanted.tab {
-        Tab::Diff => feed.diff(&wanted.run, &wanted.task).await,
+        Tab::Diff => {
+            // What was read of another tab is sent again when the user comes back to it.
+            *open = None;
+            feed.diff(&wanted.run, &wanted.task).await
+        }
         _ => match spoken(glyphs, order, open).await {
             Some(text) => text,
             None => return,

@@ -67,16 +67,24 @@ fn write(
                 return Err(CliError::new(Exit::Usage, message)
                     .help(format!("edit it in the folder: {}", open.folder.display())));
             }
-            return Ok(resolving.put(open, path, &text)?);
+            return match resolving.put(open, path, &text)? {
+                true => Ok(()),
+                false => Err(in_the_folder(open, &format!("{} is a link", one_line(path)))),
+            };
         }
         Some(TakenSide::Ours) => Side::Ours,
         Some(TakenSide::Theirs) => Side::Theirs,
     };
     match resolving.take_side(open, path, side)? {
         true => Ok(()),
-        false => Err(CliError::new(Exit::Usage, format!("{} is no file on that side", one_line(path)))
-            .help(format!("solve it in the folder: {}", open.folder.display()))),
+        false => {
+            Err(in_the_folder(open, &format!("{} is no file on that side, or a link now", one_line(path))))
+        }
     }
+}
+
+fn in_the_folder(open: &Resolution, why: &str) -> CliError {
+    CliError::new(Exit::Usage, why).help(format!("solve it in the folder: {}", open.folder.display()))
 }
 
 /// What is in the folder, in a word.

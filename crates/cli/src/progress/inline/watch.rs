@@ -354,9 +354,10 @@ mod tests {
     #[test]
     fn a_question_is_called_out_until_it_is_answered() {
         let (mut scheduler, mut watch) = watched();
-        let question = Question { tool: "Bash".into(), what: "rm\n-r x".into(), why: String::new() };
+        let question =
+            Question { tool: "Bash".into(), what: "rm\n-r \u{1b}]x\u{7}".into(), why: String::new() };
         follow(&mut watch, ended(&mut scheduler, 2, "b", Outcome::Asked(Box::new(question))));
-        assert_eq!(watch.picture().asks, [("b".to_owned(), "Bash: rm -r x".to_owned())]);
+        assert_eq!(watch.picture().asks, [("b".to_owned(), r"Bash: rm -r \x1b]x\x07".to_owned())]);
         assert_eq!(rows(&mut watch), ["a", "c"]);
         let answer = conductor_core::schedule::Request::Cancel(id("b"));
         follow(&mut watch, scheduler.handle(at(3), Input::Asked(answer)));

@@ -84,6 +84,12 @@ try "a hook" "echo x > 'REPO/.git/hooks/post-commit'"
 try "git's configuration" "git config core.fsmonitor /bin/true"
 try "git's configuration, as a file" "echo x >> 'REPO/.git/config'"
 try "git's configuration, moved away" "mv 'REPO/.git/config' 'REPO/.git/away'"
+git_dir="$(git rev-parse --git-dir)"
+try "the worktree's configuration, elsewhere" "echo ../.. >> '$git_dir/commondir'"
+try "the worktree's configuration, moved away" "mv '$git_dir/commondir' '$git_dir/away'"
+try "the worktree's own configuration" "echo '[core]' > '$git_dir/config.worktree'"
+try "where the worktree is" "echo x >> '$git_dir/gitdir'"
+try "the worktree's git folder, moved away" "mv '$git_dir' '$git_dir-away'"
 try "the checkout's HEAD" "echo x > 'REPO/.git/HEAD'"
 try "where the worktree's git is" "echo 'gitdir: USER/.ssh' > .git"
 try "where the worktree's git is, moved" "mv .git away"
@@ -192,6 +198,34 @@ fn no_way_out_succeeds() {
         assert_eq!(outside(&world), before, "{user:?}");
         assert!(bystander.0.try_wait().unwrap().is_none(), "it was ended");
         expect_no_leftovers(&world.run_id());
+    }
+}
+
+/// The folder that git takes its configuration from, named in every place where git would read that: the commands that
+/// check the work are not confined.
+#[test]
+fn no_configuration_of_an_agents_own_counts_for_the_commands_after_it() {
+    let script = "mkdir -p ev/objects ev/refs && echo 'ref: refs/heads/main' > ev/HEAD\n\
+                  printf '[core]\\n\\trepositoryformatversion = 0\\n\\tfsmonitor = \"touch ROOT/ESCAPED\"\\n' > ev/config\n\
+                  git_dir=$(git rev-parse --git-dir); common=$(git rev-parse --git-common-dir)\n\
+                  echo worked > work.txt\n\
+                  cp ev/config $git_dir/config.worktree\n\
+                  for folder in $git_dir $common; do echo $PWD/ev > $folder/commondir; done; true\n";
+    for settings in ["", ", isolation: clone", ", isolation: none"] {
+        let settings = format!("{settings}, verify: 'git status; git rev-parse --git-common-dir'");
+        let world = world("", &settings);
+        if !can_confine(&world) {
+            return;
+        }
+        git(&world, &["config", "extensions.worktreeConfig", "true"]);
+        let script = script.replace("ROOT", &world.root().display().to_string());
+        fs::write(world.root().join("programs/script"), format!("#!/bin/sh\n{script}")).unwrap();
+        let ended = run(&world, User::Own).expect(0);
+        assert!(!world.root().join("ESCAPED").exists(), "{settings}: {}", ended.stderr);
+        assert!(!world.path("repo/.git/commondir").exists(), "{settings}");
+        ended.says("by which git reads another configuration");
+        git(&world, &["status"]);
+        assert!(!world.root().join("ESCAPED").exists(), "{settings}: the user's git");
     }
 }
 

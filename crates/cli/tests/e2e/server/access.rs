@@ -364,6 +364,56 @@ fn a_token_makes_none_that_outlives_it() {
 }
 
 #[test]
+fn a_token_has_to_do_with_itself_and_with_what_it_could_make() {
+    let world = world();
+    let served = Served::start(&world);
+    let admin = token(&world, "admin", &["--role", "admin"]);
+    let viewer = token(&world, "admin", &["--role", "viewer", "--project", "web"]);
+    let ids = |token: &str| -> Vec<String> {
+        let listed = served.by(token, "GET", "/api/tokens", &json!({})).expect(200).json();
+        let listed = listed["tokens"].as_array().unwrap();
+        listed.iter().map(|token| token["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let id = |token: &str| sha256(token)[..12].to_owned();
+    let revoke =
+        |token: &str, id: &str| served.by(token, "DELETE", &format!("/api/tokens/{id}"), &json!({})).status;
+    assert_eq!(ids(&viewer), [id(&viewer)]);
+    assert_eq!(ids(&admin).len(), 2);
+    assert_eq!(revoke(&viewer, &id(&admin)), 404);
+    let make = |token: &str, role: &str| {
+        let body = json!({ "name": "made", "role": role, "project": "web" });
+        let made = served.by(token, "POST", "/api/tokens", &body).expect(201).json();
+        made["token"].as_str().unwrap().to_owned()
+    };
+    let made = make(&admin, "operator");
+    let of_that = make(&made, "viewer");
+    let me = |token: &str| served.by(token, "GET", "/api/me", &json!({})).status;
+    assert_eq!((me(&made), me(&of_that)), (200, 200));
+    assert_eq!(revoke(&admin, &id(&admin)), 200);
+    assert_eq!((me(&admin), me(&made), me(&of_that), me(&viewer)), (401, 401, 401, 200));
+    assert_eq!(revoke(&viewer, &id(&viewer)), 200, "itself");
+}
+
+#[test]
+fn what_was_given_in_a_project_ends_with_it() {
+    let world = world();
+    let served = Served::start(&world);
+    let viewer = token(&world, "viewer", &["--role", "admin"]);
+    let limited = token(&world, "admin", &["--role", "admin", "--project", "web"]);
+    let hook =
+        served.post("/api/projects/web/hooks", json!({ "name": "ci", "max_cost": 1 })).expect(201).json();
+    let path = format!("/api/hooks/{}", hook["url"].as_str().unwrap().rsplit_once('/').unwrap().1);
+    served.by(&viewer, "GET", "/api/projects/web", &json!({})).expect(200);
+    world.conductor(&["project", "remove", "web"]).expect(0);
+    std::fs::create_dir(world.path("third")).unwrap();
+    world.write("third/tasks.yaml", TASKS);
+    world.conductor(&["project", "add", "--id", "web", "third"]).expect(0);
+    assert_ne!(served.by(&viewer, "GET", "/api/projects/web", &json!({})).status, 200);
+    served.by(&limited, "GET", "/api/me", &json!({})).expect(401);
+    served.ask("POST", &path, &[("Content-Type", "application/json")], "{}").expect(404);
+}
+
+#[test]
 fn other_machines_are_let_in_only_where_that_is_safe_or_wanted() {
     let world = World::new();
     let port = free_port().port();

@@ -74,6 +74,24 @@ fn an_address_that_is_far_too_long_is_refused_by_its_length() {
     assert!(document["components"]["responses"]["too_long"]["description"].is_string());
 }
 
+/// What is wrong with an address, or with the folder of a project, is no mistake of the server.
+#[test]
+fn what_the_caller_or_the_folder_has_wrong_is_told_as_that() {
+    let world = World::in_place("tasks: [{ id: a, run: 'true' }]");
+    std::fs::create_dir(world.path("gone")).unwrap();
+    world.write("gone/tasks.yaml", "tasks: [{ id: a, run: 'true' }]");
+    world.conductor(&["project", "add", "--id", "web", "gone"]).expect(0);
+    world.conductor(&["-C", "gone", "run"]).expect(0);
+    let run = world.run_id();
+    let served = Served::start(&world);
+    let status = |path: &str| served.by(&served.owner(), "GET", path, &json!({})).status;
+    let diff = format!("/api/runs/{run}/tasks/a/diff");
+    assert_eq!(status(&format!("/api/runs/{run}/tasks/a%00/diff")), 400);
+    assert_eq!(status("/api/projects/web%0a/doctor"), 400);
+    std::fs::remove_dir_all(world.path("gone")).unwrap();
+    assert_eq!((status(&diff), status("/api/projects/web/doctor")), (409, 409));
+}
+
 /// Without a project it is about the machine; of a project it looks at its repository and its tasks.
 #[test]
 fn the_doctor_looks_at_what_is_asked_about() {

@@ -118,3 +118,33 @@ fn prometheus_stores_what_the_api_says() {
     );
     drop(prometheus);
 }
+
+#[test]
+fn counters_know_a_run_that_was_taken_up_again_and_one_that_is_removed() {
+    let world = World::in_place(
+        "tasks: [{ id: a, run: 'true' }, { id: b, run: 'test -e go', retry_policy: { max_attempts: 1 } }]",
+    );
+    world.conductor(&["project", "add", "--id", "web"]).expect(0);
+    let served = Served::start(&world);
+    let completed = || -> u64 {
+        let text = served.by(&served.owner(), "GET", "/metrics", &json!({})).expect(200).body;
+        let lines = text.lines().filter(|line| {
+            line.starts_with("conductor_tasks_total{") && line.contains("state=\"completed\"")
+        });
+        lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum::<f64>() as u64
+    };
+    world.conductor(&["run", "tasks.yaml"]).expect(100);
+    assert_eq!(completed(), 1);
+    world.write("go", "");
+    world.conductor(&["run", "--retry-failed"]).expect(0);
+    assert_eq!(completed(), 2);
+    std::fs::remove_file(world.path("go")).unwrap();
+    world.write("tasks.yaml", "tasks: [{ id: a, run: 'true' }, { id: b, run: AGENT touch started then await go, dependencies: [a] }]");
+    let mut live = world.start(&["run", "tasks.yaml"]);
+    world.wait_for_file("started");
+    assert_eq!(completed(), 3);
+    live.child.kill().unwrap();
+    live.child.wait().unwrap();
+    world.conductor(&["runs", "prune", "--keep", "0", "--force", "--yes"]).expect(0);
+    assert_eq!(completed(), 3, "of a run that was never over");
+}

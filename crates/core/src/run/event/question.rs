@@ -1,5 +1,7 @@
 //! What those who work have to say, what they ask, and what they are answered.
 
+use std::fmt::Write as _;
+
 use serde::{Deserialize, Serialize};
 
 /// What the agent at work on a task reports about it.
@@ -53,20 +55,55 @@ pub struct Question {
 impl Question {
     /// What a person has to say yes or no to.
     pub fn put(&self) -> String {
+        let (what, why) = (self.what_visible(), self.why_visible());
         match self.tool.as_str() {
-            FOLLOW_UP => format!("may it be done? {}", self.why),
-            ASK_HUMAN => self.what.clone(),
-            CLOUD_SUBMISSION => format!("{}? {}", self.what, self.why),
-            RECOVERY => format!("shall it be tried once more? {}", self.what),
+            FOLLOW_UP => format!("may it be done? {why}"),
+            ASK_HUMAN => what,
+            CLOUD_SUBMISSION => format!("{what}? {why}"),
+            RECOVERY => format!("shall it be tried once more? {what}"),
             _ => format!("may it use {self}?"),
         }
+    }
+
+    pub fn what_visible(&self) -> String {
+        visible(&self.what)
+    }
+
+    pub fn why_visible(&self) -> String {
+        visible(&self.why)
     }
 }
 
 impl std::fmt::Display for Question {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.tool, self.what)
+        write!(f, "{}: {}", visible(&self.tool), self.what_visible())
     }
+}
+
+/// A text with every character in sight that a terminal or a page acts on or leaves out: what is dropped from a command
+/// before a person sees it would still be run.
+pub fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        // Writing to a text does not fail.
+        let _ = match c {
+            '\n' | '\t' => out.write_char(c),
+            '\r' => out.write_str("\\r"),
+            c if c.is_ascii_control() => write!(out, "\\x{:02x}", u32::from(c)),
+            c if c.is_control() || is_unseen(c) => write!(out, "\\u{{{:x}}}", u32::from(c)),
+            c => out.write_char(c),
+        };
+    }
+    out
+}
+
+/// Characters that have no width, or make text read differently from what it is.
+fn is_unseen(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{61c}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}'
+    )
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,4 +121,19 @@ pub enum Answerer {
     Person,
     /// The time limit passed without an answer.
     Deadline,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_what_a_person_allows_is_out_of_sight() {
+        let what = "terraform plan \u{1b}]x; rm -rf ~/precious #\u{7}\u{202e}\r\u{85}\nnext".to_owned();
+        let question = Question { tool: "Bash".into(), what, why: "\u{1b}[8mhidden".into() };
+        let shown = r"terraform plan \x1b]x; rm -rf ~/precious #\x07\u{202e}\r\u{85}".to_owned() + "\nnext";
+        assert_eq!(question.to_string(), format!("Bash: {shown}"));
+        assert_eq!(question.put(), format!("may it use Bash: {shown}?"));
+        assert_eq!(question.why_visible(), r"\x1b[8mhidden");
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use conductor_core::plan::Plan;
+use conductor_core::run::event::visible;
 use serde_json::Value;
 
 use super::dialects::{Answer, Call, Details, End, Speech};
@@ -260,7 +261,7 @@ impl Reader {
     fn use_tool(&mut self, name: String, what: &str, call: Call, details: &Details) {
         let Call { id, input, at_ms } = call;
         let tool = ToolUse { id, name: clean(&name), input: shown_input(&input), ..ToolUse::default() };
-        let summary: String = clean(what).chars().take(LONGEST_SUMMARY).collect();
+        let summary: String = clean(&visible(what)).chars().take(LONGEST_SUMMARY).collect();
         let id = tool.id.clone();
         let at_ms = at_ms.or(details.at_ms);
         self.push_of(details, Turn { tool: Some(tool), at_ms, ..turn(Who::Tool, Kind::Tool, summary) });

@@ -80,7 +80,7 @@ fn fixed(repository: &Repository) -> Vec<(PathBuf, Kind)> {
     let mut all: Vec<(PathBuf, Kind)> =
         ["config", "config.worktree"].map(|name| (common.join(name), Kind::Config)).into();
     all.extend(
-        ["info/attributes", "info/exclude", "info/grafts", "objects/info/alternates"]
+        ["commondir", "info/attributes", "info/exclude", "info/grafts", "objects/info/alternates"]
             .map(|name| (common.join(name), Kind::Other)),
     );
     all.push((repository.git_directory().join("index"), Kind::Index));
@@ -243,6 +243,7 @@ impl Baseline {
         let (Some(copy), Some(found)) = (&kept.copy, &found) else {
             return match (&kept.copy, &found) {
                 (Some(_), None) => vec![format!("{name} is gone")],
+                (None, Some(found)) if kept.kind == Kind::Config && found.len() == 0 => Vec::new(),
                 (None, Some(_)) if kept.kind == Kind::Config => {
                     let keys = settings(&kept.path).unwrap_or_default();
                     match keys.is_empty() {
@@ -274,8 +275,12 @@ impl Baseline {
         }
     }
 
-    /// Git copies what the main checkout's own configuration says into that of a new worktree.
+    /// Git copies what the main checkout's own configuration says into that of a new worktree; where that has none, ours
+    /// is empty.
     fn is_inherited(&self, path: &Path) -> bool {
+        if path.symlink_metadata().is_ok_and(|found| found.is_file() && found.len() == 0) {
+            return true;
+        }
         let main = self.kept.iter().find(|kept| kept.path == self.places.common.join("config.worktree"));
         let Some(copy) = main.and_then(|main| main.copy.as_ref()) else { return false };
         let (Some(before), Some(now)) = (settings(copy), settings(path)) else { return false };

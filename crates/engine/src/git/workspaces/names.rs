@@ -98,7 +98,7 @@ pub fn branch_word(name: &str) -> String {
     while word.contains("..") {
         word = word.replace("..", ".");
     }
-    let word = word.trim_matches('.').trim_start_matches('-').trim_end_matches(".lock").to_owned();
+    let word = word.trim_start_matches(['.', '-']).trim_end_matches('.').trim_end_matches(".lock").to_owned();
     let stem = word.split('.').next().unwrap_or_default().to_ascii_lowercase();
     match word == name && !RESERVED.contains(&stem.as_str()) && !word.is_empty() {
         true => word,
@@ -170,6 +170,8 @@ mod tests {
             "ünï",
             "a/b",
             "a~1",
+            "../../etc",
+            ".-etc",
             "",
             &long,
             &long[1..],

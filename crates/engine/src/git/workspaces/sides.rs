@@ -94,13 +94,14 @@ impl Resolving {
         })
     }
 
-    /// Gives a file of the conflict this content in the folder.
-    pub fn put(&self, open: &Resolution, path: &str, content: &[u8]) -> Result<(), WorkspaceError> {
+    /// Gives a file of the conflict this content in the folder. False where a link is in its place.
+    pub fn put(&self, open: &Resolution, path: &str, content: &[u8]) -> Result<bool, WorkspaceError> {
         let is_executable = self.run_repo.shadow().entry(&open.kept, path)?.is_some_and(|entry| entry.runs());
         write(&open.folder, path, content, is_executable)
     }
 
-    /// Gives a file of the conflict what one side has, which may be nothing at all. False where that is no file.
+    /// Gives a file of the conflict what one side has, which may be nothing at all. False where that is no file,
+    /// or a link is in its place.
     pub fn take_side(&self, open: &Resolution, path: &str, side: Side) -> Result<bool, WorkspaceError> {
         let shadow = self.run_repo.shadow();
         let commit = match side {
@@ -108,11 +109,10 @@ impl Resolving {
             Side::Theirs => &open.kept,
         };
         match shadow.entry(commit, path)? {
-            Some(entry) if !entry.is_file() => return Ok(false),
-            Some(entry) => write(&open.folder, path, &shadow.blob(commit, path)?, entry.runs())?,
-            None => remove(&open.folder, path)?,
+            Some(entry) if !entry.is_file() => Ok(false),
+            Some(entry) => write(&open.folder, path, &shadow.blob(commit, path)?, entry.runs()),
+            None => remove(&open.folder, path).map(|()| true),
         }
-        Ok(true)
     }
 }
 
@@ -140,7 +140,8 @@ fn now(folder: &Path, path: &str) -> Result<Version, WorkspaceError> {
     Ok(Version::of(bytes))
 }
 
-fn write(folder: &Path, path: &str, content: &[u8], is_executable: bool) -> Result<(), WorkspaceError> {
+/// False where a link is in its place, or in the place of a folder it is in.
+fn write(folder: &Path, path: &str, content: &[u8], is_executable: bool) -> Result<bool, WorkspaceError> {
     let mode = Mode::from_raw_mode(if is_executable { 0o755 } else { 0o644 });
     let written = inside(folder, path, |parent, name| {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -151,7 +152,11 @@ fn write(folder: &Path, path: &str, content: &[u8], is_executable: bool) -> Resu
         target.set_len(0)?;
         target.write_all(content)
     });
-    written.map_err(|source| file(&folder.join(path), source))
+    match written {
+        Ok(()) => Ok(true),
+        Err(error) if is_link(&error) => Ok(false),
+        Err(error) => Err(file(&folder.join(path), error)),
+    }
 }
 
 fn remove(folder: &Path, path: &str) -> Result<(), WorkspaceError> {
@@ -214,12 +219,18 @@ mod tests {
         for path in
             ["../secret", "src/../../secret", "/etc/hosts", "away/secret", "link", ".git/config", "", ".."]
         {
-            assert!(write(&folder, path, b"x", false).is_err(), "{path}");
+            assert!(!matches!(write(&folder, path, b"x", false), Ok(true)), "{path}");
             assert!(!matches!(now(&folder, path), Ok(Version::Text { .. })), "{path}");
+        }
+        for path in ["link", "away/secret"] {
+            assert!(
+                !write(&folder, path, b"x", false).unwrap(),
+                "{path}: it is a link, and nothing went wrong"
+            );
         }
         remove(&folder, "away/secret").unwrap_err();
         assert_eq!(fs::read_to_string(root.path().join("secret")).unwrap(), "secret");
-        write(&folder, "src/a.rs", b"one", false).unwrap();
+        assert!(write(&folder, "src/a.rs", b"one", false).unwrap());
         write(&folder, "src/a.rs", b"2", true).unwrap();
         assert_eq!(now(&folder, "src/a.rs").unwrap(), Version::Text { text: "2".into() });
         remove(&folder, "src/a.rs").unwrap();

@@ -40,7 +40,8 @@ impl Worktrees {
         let folder = self.folder(workspace);
         let pointer = fs::read_to_string(folder.tree.join(".git")).unwrap_or_default();
         let whole = folder.git.join("HEAD").is_file()
-            && pointer.trim().strip_prefix("gitdir: ").is_some_and(|path| Path::new(path) == folder.git);
+            && pointer.trim().strip_prefix("gitdir: ").is_some_and(|path| Path::new(path) == folder.git)
+            && self.is_of_the_repository(&folder.git);
         if whole {
             return Ok(folder);
         }
@@ -58,6 +59,14 @@ impl Worktrees {
             access::replace(&link, made).map_err(|source| file(&link, source))
         })?;
         Ok(Folder { new: true, ..self.folder(workspace) })
+    }
+
+    /// Whether git in there reads the repository's configuration, and no other.
+    fn is_of_the_repository(&self, git: &Path) -> bool {
+        let common = fs::read_to_string(git.join("commondir")).unwrap_or_default();
+        let real = |path: &Path| path.canonicalize().ok();
+        let found = real(&git.join(common.trim_end_matches('\n')));
+        found.is_some() && found == real(&self.run_repo.repository.common)
     }
 
     /// Says to git in the folder which branch is checked out there.

@@ -6,6 +6,7 @@ use conductor_engine::host::clock;
 
 use super::{BACK, WHERE};
 use crate::access::identity::Grant;
+use crate::access::throttle::Guessed;
 use crate::app::App;
 use crate::oidc::{Arrival, LoginError, Oidc, Person};
 use crate::problem::{Problem, Result};
@@ -44,11 +45,11 @@ pub(super) async fn arrive(app: App, asked: Asked) -> Result<Response> {
     app.records.note(&act).await?;
     match arrived {
         Ok(person) => {
-            app.throttle.forget(&asked.from.ip().to_string(), asked.from.ip());
+            app.throttle.forget(ELSEWHERE, asked.from.ip());
             begin(&app, &person).await
         }
         Err((_, problem)) => {
-            app.throttle.note_wrong(&asked.from.ip().to_string(), asked.from.ip());
+            app.throttle.note_wrong(ELSEWHERE, asked.from.ip());
             Err(problem)
         }
     }
@@ -62,10 +63,13 @@ fn provider(app: &App) -> Result<()> {
     }
 }
 
+/// A login at the identity provider that comes back here.
+const ELSEWHERE: Guessed<'_> = Guessed::Secret("login elsewhere");
+
 /// By address only: a name is not known yet, and all who log in from elsewhere are let alone.
 fn slow_down(app: &App, asked: &Asked) -> Result<()> {
     let from = asked.from.ip();
-    match app.throttle.wait(&from.to_string(), from) {
+    match app.throttle.wait(ELSEWHERE, from) {
         Some(seconds) => Err(Problem::new(429, "too many wrong logins; wait a little").retry_after(seconds)),
         None => Ok(()),
     }
