@@ -29,7 +29,7 @@ impl RunRepo {
         Ok(moved)
     }
 
-    /// Told once of each: the files are those of this commit as long as nobody brings them along.
+    /// Told once of each: its files are those of this commit until the user brings them along.
     fn tell_left_behind(&self, checkout: &Path, from: &str, why: &str) {
         let place = checkout.display();
         if locked(&self.told).insert(format!("left behind: {place}")) {
