@@ -139,6 +139,10 @@ pub const CODES: &[(&str, &str)] = &[
     ),
     ("unknown-tag", "YAML tags (!name) have no meaning in a task file."),
     ("unknown-task", "A group or the execution order names a task that is not in the file."),
+    (
+        "unknown-tool",
+        "A permission rule names a tool that no known agent has, so that it would hold nothing back; upper and lower case count.",
+    ),
     ("unknown-value", "A value is not one of those that are possible here."),
     (
         "untrusted",
