@@ -72,6 +72,7 @@ struct Subject {
     /// Why no agent can do it, where that is so.
     undoable: Option<String>,
     isolation: Isolation,
+    directory: PathBuf,
     root: PathBuf,
     samples: Vec<Sample>,
     /// Nothing where it is only in a file.
@@ -213,6 +214,7 @@ impl Subject {
             absent,
             undoable,
             isolation,
+            directory,
             root,
             samples,
             found,
@@ -260,7 +262,7 @@ impl Subject {
 
     /// Each skill by its name, with where it is.
     fn skills(&self) -> impl Iterator<Item = (&String, Option<Skill>)> {
-        self.task().applicable_skills.iter().map(|name| (name, skills::find(name, &self.root)))
+        self.task().applicable_skills.iter().map(|name| (name, skills::find(name, &self.directory)))
     }
 
     /// What the next attempt would be told first, by the same words the worker uses.
@@ -292,6 +294,7 @@ impl Subject {
         let task = Task { agent: Some(agent), model, ..self.task().clone() };
         let facts = Facts {
             before: &before,
+            directory: Some(&self.directory),
             branch: branch.filter(|_| apart),
             tools: Offered::of(&self.plan, &task, &self.plan.limits),
             skills: &applied,

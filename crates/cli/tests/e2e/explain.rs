@@ -97,6 +97,32 @@ fn the_prompt_is_the_one_the_agent_gets() {
     insta::assert_snapshot!(neutral(&world, &told));
 }
 
+/// The repository's template and skills are those of a run that was started below its root, too.
+#[test]
+fn a_run_below_the_root_has_the_prompt_of_the_repository() {
+    let world = world();
+    let below = world.path("repo/packages/api");
+    std::fs::create_dir_all(&below).unwrap();
+    std::fs::write(below.join("x.txt"), "").unwrap();
+    std::fs::create_dir(world.path("repo/.conductor")).unwrap();
+    let template =
+        "OURS: {{ task.prompt }}\n{% for skill in skills %}{{ skill.name }}: {{ skill.words }}{% endfor %}";
+    world.write("repo/.conductor/prompt.md.j2", template);
+    crate::repository::git(&world, &["add", "."]);
+    crate::repository::git(&world, &["commit", "-q", "-m", "template"]);
+    let file = world.path("tasks.yaml").display().to_string();
+    let started = |args: &[&str]| {
+        let mut command = world.command(args);
+        world.spawn(command.current_dir(&below)).ended()
+    };
+    let shown = started(&["explain", "api", "--file", &file, "--prompt"]).expect(0).stdout;
+    assert!(shown.contains("OURS: Implement") && shown.contains("plan-it: Plan Implement"), "{shown}");
+    started(&["run", &file]).expect(0);
+    let told = crate::repository::on_branch(&world, "packages/api/told-api.json");
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["words"].as_str().unwrap().trim_end(), shown.trim_end());
+}
+
 #[test]
 fn codes_are_explained_and_near_ones_offered() {
     let world = World::new();

@@ -45,6 +45,8 @@ impl Offered {
 pub struct Facts<'a> {
     pub plan: &'a Plan,
     pub isolation: Isolation,
+    /// Where it works; nothing where that is the root of the repository.
+    pub directory: Option<&'a Path>,
     /// Tasks it builds on that are done, with the commits by which they are on the branch.
     pub before: &'a [(TaskId, Option<String>)],
     /// The branch its work is merged into.
@@ -68,6 +70,7 @@ impl<'a> Facts<'a> {
         Facts {
             plan,
             isolation,
+            directory: None,
             before: &[],
             branch: None,
             ports: None,
@@ -89,6 +92,7 @@ pub fn manner<'p>(plan: &'p Plan, task: &Task) -> Option<&'p str> {
     (apart && !prompt.is_empty() && prompt.len() <= LONGEST).then_some(prompt)
 }
 
+/// The prompt of a task, as the repository with this root has it.
 pub fn words(task: &Task, facts: &Facts<'_>, root: &Path) -> Result<String, PromptError> {
     let Work::Prompt(prompt) = &task.work else { return Ok(String::new()) };
     let own = std::fs::read_to_string(root.join(OWN)).ok();
@@ -131,7 +135,7 @@ pub fn words(task: &Task, facts: &Facts<'_>, root: &Path) -> Result<String, Prom
             commits => agents::agent(plan, task.agent_name()).is_ok_and(|agent| agent.commits()),
             ports => facts.ports,
             tools => facts.tools.map(|tools| context! { adds => tools.adds }),
-            ui => ui::is_there(root),
+            ui => ui::is_there(root) || facts.directory.is_some_and(ui::is_there),
             round => facts.feedback.map(|feedback| feedback.round),
             trouble => facts.feedback.map(Feedback::kind),
             feedback => facts.feedback.map(Feedback::words),
@@ -246,6 +250,9 @@ mod tests {
         };
         insta::assert_snapshot!("complete", told(true));
         assert!(told(false).contains("`log_issue`") && !told(false).contains("`add_task`"));
+        let below = Facts { directory: Some(dir.path()), ..Facts::of(&plan, Isolation::Worktree) };
+        let told = words(&plan.tasks[0], &below, Path::new("/nowhere")).unwrap();
+        assert!(told.contains("browser"), "{told}");
     }
 
     /// Each beginning that the template has for an agent that goes on, one below the other.

@@ -13,7 +13,7 @@ use super::reattaching::{Before, Begun, LeftAtWork, Taking, Told, VERSION, secre
 use super::session_state::{SessionState, as_words};
 use super::{AttemptContext, Stop, Worker, checks, no_workspace, unfit};
 use crate::agents::tool_access::ToolAccess;
-use crate::agents::{self, Agent, Brief, Earlier, Session};
+use crate::agents::{self, Agent, Brief, Earlier, Session, subagents};
 use crate::dispatch::board::Phase;
 use crate::git::merge::short;
 use crate::git::workspaces::Workspace;
@@ -267,11 +267,12 @@ impl Worker {
             tools: Offered::of(context.plan, context.task, &self.context.limits),
             skills: context.skills.get().map_or(&[][..], Vec::as_slice),
             expertise: context.trail.section.get().map_or("", String::as_str),
+            directory: Some(&workspace.directory),
             feedback,
             known,
             ..Facts::of(context.plan, self.workspaces.isolation(context.task))
         };
-        prompt::words(context.task, &facts, &workspace.directory)
+        prompt::words(context.task, &facts, &subagents::root(&workspace.directory))
             .map_err(|error| Outcome::Failed(Failure::new(FailureClass::Unstartable, error.to_string())))
     }
 
