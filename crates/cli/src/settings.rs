@@ -5,6 +5,7 @@ pub(crate) mod browser;
 pub(crate) mod config;
 pub(crate) mod diagnostics;
 pub(crate) mod plugin_findings;
+pub(crate) mod prompt_findings;
 pub(crate) mod syncing;
 pub(crate) mod taskfile;
 pub(crate) mod trust;

@@ -20,6 +20,7 @@ use crate::error::{CliError, Exit};
 use crate::settings::agent_findings;
 use crate::settings::config;
 use crate::settings::plugin_findings;
+use crate::settings::prompt_findings;
 use crate::settings::variables;
 
 /// A line longer than this is named but not drawn.
@@ -158,6 +159,9 @@ fn check_with(
     };
     let mut file = Sheet { source: Some(source), name, found };
     let plan = plan.filter(|(plan, _)| !agent_findings::misspelt(plan, &mut file, &mut configs));
+    let template = plan.as_ref().and_then(|(plan, _)| prompt_findings::of(plan, directory));
+    let plan = plan.filter(|_| template.is_none());
+    configs.extend(template);
     Ok((plan.filter(|_| layers.is_some()), Findings { file, configs }))
 }
 

@@ -44,6 +44,10 @@ pub const CODES: &[(&str, &str)] = &[
         "A pattern of a failure is some words of one line with a letter or digit in them, whatever their case; * stands for anything.",
     ),
     (
+        "bad-prompt",
+        "The repository's own template of prompts, .conductor/prompt.md.j2, cannot be read, names what there is not, or leaves a prompt empty.",
+    ),
+    (
         "bad-race",
         "Several race for a task by 'race' or 'attempts_in_parallel'. It must be a prompt whose work can land by itself: not a command, not changes: forbidden, not isolation: none, not in an epic that shares one workspace.",
     ),
