@@ -2,6 +2,7 @@
 
 pub(crate) mod agent_findings;
 pub(crate) mod browser;
+pub(crate) mod check_findings;
 pub(crate) mod config;
 pub(crate) mod diagnostics;
 pub(crate) mod plugin_findings;

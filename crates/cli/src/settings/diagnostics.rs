@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use crate::console;
 use crate::error::{CliError, Exit};
 use crate::settings::agent_findings;
+use crate::settings::check_findings;
 use crate::settings::config;
 use crate::settings::plugin_findings;
 use crate::settings::prompt_findings;
@@ -256,6 +257,7 @@ impl Findings {
     pub(crate) fn tell_of_missing(&mut self, plan: &Plan) {
         agent_findings::missing(plan, &mut self.file, &mut self.configs);
         plugin_findings::missing(plan, &mut self.file);
+        check_findings::missing(plan, &mut self.file);
     }
 
     /// The task file's text.

@@ -97,6 +97,10 @@ pub const CODES: &[(&str, &str)] = &[
     ),
     ("no-tasks", "The file describes no tasks, so there is nothing to do."),
     ("not-utf8", "Task files are UTF-8 text."),
+    (
+        "nothing-detected",
+        "verify: auto finds nothing to run in this folder, so that work can only pass if it brings what is looked for; name the commands.",
+    ),
     ("nul-byte", "Text with a NUL character cannot be handed to a program."),
     ("out-of-range", "A number or text is smaller, larger or longer than it may be."),
     (
