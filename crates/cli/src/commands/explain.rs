@@ -28,6 +28,7 @@ use conductor_engine::runs::control::{self, ControlError};
 use conductor_engine::stores::{self, EarlierRuns, StoredRun};
 use conductor_engine::worker::prompt::{self, Facts, Offered};
 
+use super::run::as_started;
 use super::{answer, answer_json, block_on, talk};
 use crate::archive::{Archive, FoundTask, briefly};
 use crate::args::Explain;
@@ -87,6 +88,7 @@ struct Subject {
 
 async fn of_file(file: &Path, task: &str) -> Result<Subject, CliError> {
     let (plan, origins) = diagnostics::load_with_origins(file, task)?;
+    let (plan, isolation) = as_started(plan)?;
     let place = TaskId::parse(task).ok().and_then(|id| plan.place(&id));
     let place = place.ok_or_else(|| unknown(task, &plan, file))?;
     let directory = std::env::current_dir()?;
@@ -96,6 +98,7 @@ async fn of_file(file: &Path, task: &str) -> Result<Subject, CliError> {
         Err(GitError::NotOne(_)) => Isolation::None,
         Err(error) => return Err(error.into()),
     };
+    let default = isolation.unwrap_or(default);
     Ok(Subject::new(plan, place, default, directory, samples, None, origins))
 }
 

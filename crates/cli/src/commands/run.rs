@@ -68,7 +68,7 @@ use crate::settings::trust;
 use crate::settings::variables;
 use again::Carried;
 use arguments::Resolved;
-pub(crate) use arguments::{machine, typed};
+pub(crate) use arguments::{as_started, machine, typed};
 use audience::Audience;
 use checking::{check_agents, check_sandbox, tell_of_undetected};
 use concluding::{exit, forget_exit};

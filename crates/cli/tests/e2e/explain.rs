@@ -138,3 +138,25 @@ fn codes_are_explained_and_near_ones_offered() {
     let ended = world.conductor(&["explain", "zzzzzzzz"]).expect(2);
     assert!(ended.stderr.contains("--file"), "{}", ended.stderr);
 }
+
+/// What is explained is what a run would do, by the environment too.
+#[test]
+fn the_environment_of_a_run_decides_what_is_explained() {
+    let mut world =
+        repository("tasks: [{ id: a, prompt: Do it, agent: scribe, review: { agent: claude } }]\n");
+    let explain = |world: &World| conductor(world, &["explain", "a", "--file", "../tasks.yaml"]).expect(0);
+    let told = explain(&world).says("sandbox     off;").says("workspace   a worktree of its own");
+    assert!(!told.stdout.contains("unchecked"), "{}", told.stdout);
+    told.says("review      by claude, before it lands");
+    assert!(conductor(&world, &["doctor"]).stdout.contains("off, by CONDUCTOR_SANDBOX"));
+    world.set("CONDUCTOR_SANDBOX", "require");
+    world.set("CONDUCTOR_NETWORK", "off");
+    world.set("CONDUCTOR_ISOLATION", "clone");
+    let told = explain(&world).says("workspace   a clone of its own").says("require");
+    assert!(!told.stdout.contains("off;"), "{}", told.stdout);
+    assert!(!conductor(&world, &["doctor"]).stdout.contains("off, by"));
+    world.unset("CONDUCTOR_SANDBOX");
+    std::fs::create_dir_all(world.home()).unwrap();
+    std::fs::write(world.home().join("config.yaml"), "sandbox: off\n").unwrap();
+    assert!(conductor(&world, &["doctor"]).stdout.contains("off, by the config"));
+}
