@@ -225,3 +225,21 @@ fn a_template_of_prompts_that_cannot_be_used_is_told_with_its_line() {
     std::fs::write(world.path(".conductor/prompt.md.j2"), "{{ task.prompt }}").unwrap();
     world.conductor(&["validate", "tasks.yaml"]).expect(0);
 }
+
+/// A limit or a tier for an agent that does not exist would do nothing.
+#[test]
+fn an_agent_that_is_limited_and_does_not_exist_is_told_with_its_place() {
+    let tasks = |limits: &str| format!("{limits}\ntasks: [{{ id: a, run: 'true' }}]\n");
+    for (limits, at) in [
+        ("limits: { agents: { cluade: 1 } }", "tasks.yaml:1:21"),
+        ("config: { models: { tiers: { cluade: { small: x } } } }", "tasks.yaml:1:30"),
+    ] {
+        let world = World::in_place(&tasks(limits));
+        let told = world.conductor(&["validate", "tasks.yaml"]).expect(3);
+        told.says("there is no agent 'cluade'").says("did you mean 'claude'?").says(at);
+        world.conductor(&["run", "tasks.yaml"]).expect(3).says("did you mean 'claude'?");
+    }
+    let world = World::in_place(&tasks("limits: { agents: { elsewhere: 1, claude: 2, shell: 3 } }"));
+    let told = world.conductor(&["validate", "tasks.yaml"]).expect(0).says("there is no agent 'elsewhere'");
+    assert_eq!(told.stderr.matches("unknown-agent").count(), 1, "{}", told.stderr);
+}
