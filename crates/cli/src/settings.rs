@@ -2,9 +2,11 @@
 
 pub(crate) mod agent_findings;
 pub(crate) mod browser;
+pub(crate) mod check_findings;
 pub(crate) mod config;
 pub(crate) mod diagnostics;
 pub(crate) mod plugin_findings;
+pub(crate) mod prompt_findings;
 pub(crate) mod syncing;
 pub(crate) mod taskfile;
 pub(crate) mod trust;

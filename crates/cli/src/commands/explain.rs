@@ -28,6 +28,7 @@ use conductor_engine::runs::control::{self, ControlError};
 use conductor_engine::stores::{self, EarlierRuns, StoredRun};
 use conductor_engine::worker::prompt::{self, Facts, Offered};
 
+use super::run::as_started;
 use super::{answer, answer_json, block_on, talk};
 use crate::archive::{Archive, FoundTask, briefly};
 use crate::args::Explain;
@@ -72,6 +73,7 @@ struct Subject {
     /// Why no agent can do it, where that is so.
     undoable: Option<String>,
     isolation: Isolation,
+    directory: PathBuf,
     root: PathBuf,
     samples: Vec<Sample>,
     /// Nothing where it is only in a file.
@@ -86,6 +88,7 @@ struct Subject {
 
 async fn of_file(file: &Path, task: &str) -> Result<Subject, CliError> {
     let (plan, origins) = diagnostics::load_with_origins(file, task)?;
+    let (plan, isolation) = as_started(plan)?;
     let place = TaskId::parse(task).ok().and_then(|id| plan.place(&id));
     let place = place.ok_or_else(|| unknown(task, &plan, file))?;
     let directory = std::env::current_dir()?;
@@ -95,6 +98,7 @@ async fn of_file(file: &Path, task: &str) -> Result<Subject, CliError> {
         Err(GitError::NotOne(_)) => Isolation::None,
         Err(error) => return Err(error.into()),
     };
+    let default = isolation.unwrap_or(default);
     Ok(Subject::new(plan, place, default, directory, samples, None, origins))
 }
 
@@ -213,6 +217,7 @@ impl Subject {
             absent,
             undoable,
             isolation,
+            directory,
             root,
             samples,
             found,
@@ -260,7 +265,7 @@ impl Subject {
 
     /// Each skill by its name, with where it is.
     fn skills(&self) -> impl Iterator<Item = (&String, Option<Skill>)> {
-        self.task().applicable_skills.iter().map(|name| (name, skills::find(name, &self.root)))
+        self.task().applicable_skills.iter().map(|name| (name, skills::find(name, &self.directory)))
     }
 
     /// What the next attempt would be told first, by the same words the worker uses.
@@ -292,6 +297,7 @@ impl Subject {
         let task = Task { agent: Some(agent), model, ..self.task().clone() };
         let facts = Facts {
             before: &before,
+            directory: Some(&self.directory),
             branch: branch.filter(|_| apart),
             tools: Offered::of(&self.plan, &task, &self.plan.limits),
             skills: &applied,

@@ -68,9 +68,9 @@ use crate::settings::trust;
 use crate::settings::variables;
 use again::Carried;
 use arguments::Resolved;
-pub(crate) use arguments::{machine, typed};
+pub(crate) use arguments::{as_started, machine, typed};
 use audience::Audience;
-use checking::{check_agents, check_sandbox};
+use checking::{check_agents, check_sandbox, tell_of_undetected};
 use concluding::{exit, forget_exit};
 pub(crate) use concluding::{exit_of, noted_exit};
 use editing::Reading;
@@ -117,6 +117,7 @@ fn begun(args: &args::Run) -> Result<Carried, CliError> {
         }
         let absent = check_agents(&made.plan)?;
         check_sandbox(&made.plan)?;
+        tell_of_undetected(&made.plan, &args.directory);
         cloud::check(&args, &made.plan)?;
         return block_on(start_new(args, made, absent));
     }
@@ -147,6 +148,7 @@ pub(crate) fn carry(typed: &args::Run, made: Made) -> Result<Exit, CliError> {
     }
     let absent = check_agents(&made.plan)?;
     check_sandbox(&made.plan)?;
+    tell_of_undetected(&made.plan, &args.directory);
     cloud::check(&args, &made.plan)?;
     again::until_all_is_done(typed, block_on(start_new(args, made, absent))?)
 }

@@ -78,7 +78,8 @@ pub(crate) fn misspelt(plan: &Plan, file: &mut Sheet, configs: &mut [Sheet]) -> 
     for absent in &found {
         report(plan, absent, Severity::Error, file, configs);
     }
-    !found.is_empty()
+    let told_of = report_told_of(plan, Severity::Error, file, configs);
+    !found.is_empty() || told_of
 }
 
 /// All others that are not there, as warnings: on another machine they may be.
@@ -89,6 +90,35 @@ pub(crate) fn missing(plan: &Plan, file: &mut Sheet, configs: &mut [Sheet]) {
             report(plan, &absent, Severity::Warning, file, configs);
         }
     }
+    report_told_of(plan, Severity::Warning, file, configs);
+}
+
+/// Agents that limits or tiers of models are for and that are unknown: as errors those that are misspelt, as warnings the
+/// others. Whether there were any.
+fn report_told_of(plan: &Plan, severity: Severity, file: &mut Sheet, configs: &mut [Sheet]) -> bool {
+    let (task, mut any) = (agents::some_prompt(), false);
+    for sheet in configs.iter_mut().chain([file]) {
+        let places = sheet.source.as_ref().map(file::places).unwrap_or_default();
+        for (name, span) in places.told_of {
+            let Err(error @ AgentError::Unknown(_)) = agents::check_alone(plan, &task, &name) else {
+                continue;
+            };
+            if near(plan, &name).is_some() != (severity == Severity::Error) {
+                continue;
+            }
+            any = true;
+            sheet.found.push(Diagnostic {
+                severity,
+                code: "unknown-agent",
+                message: told(&error),
+                span,
+                label: None,
+                related: Vec::new(),
+                help: Some(remedy(plan, &error)),
+            });
+        }
+    }
+    any
 }
 
 /// In the file that names it; where none does, at the task.

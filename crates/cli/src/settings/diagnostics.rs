@@ -18,8 +18,10 @@ use serde_json::{Value, json};
 use crate::console;
 use crate::error::{CliError, Exit};
 use crate::settings::agent_findings;
+use crate::settings::check_findings;
 use crate::settings::config;
 use crate::settings::plugin_findings;
+use crate::settings::prompt_findings;
 use crate::settings::variables;
 
 /// A line longer than this is named but not drawn.
@@ -158,6 +160,9 @@ fn check_with(
     };
     let mut file = Sheet { source: Some(source), name, found };
     let plan = plan.filter(|(plan, _)| !agent_findings::misspelt(plan, &mut file, &mut configs));
+    let template = plan.as_ref().and_then(|(plan, _)| prompt_findings::of(plan, directory));
+    let plan = plan.filter(|_| template.is_none());
+    configs.extend(template);
     Ok((plan.filter(|_| layers.is_some()), Findings { file, configs }))
 }
 
@@ -252,6 +257,7 @@ impl Findings {
     pub(crate) fn tell_of_missing(&mut self, plan: &Plan) {
         agent_findings::missing(plan, &mut self.file, &mut self.configs);
         plugin_findings::missing(plan, &mut self.file);
+        check_findings::missing(plan, &mut self.file);
     }
 
     /// The task file's text.

@@ -2,7 +2,7 @@
 //! train.
 
 use crate::harness::wait_for;
-use crate::repository::{expect_tidy, git, on_branch, repository, start};
+use crate::repository::{conductor, expect_tidy, git, on_branch, repository, start};
 
 #[test]
 fn failing_checks_go_back_with_what_they_said_as_often_as_allowed() {
@@ -192,6 +192,21 @@ fn checks_are_found_by_the_projects_files() {
     start(&world, &[]).ended().expect(100).says("verify:");
     assert!(String::from_utf8(world.transcript("a")).unwrap().contains("$ make test\nmade\n"));
     assert_eq!(world.statuses()["b"], "failed", "nothing to be found is not a pass");
+}
+
+/// No work of an agent mends that nothing is found: it is paid once. A project that it begins is found.
+#[test]
+fn work_whose_checks_are_not_found_fails_once_and_is_warned_of() {
+    let agent = "read -r task; echo >> HERE/paid; echo 1 > f.txt; [ -f HERE/begins ] && printf 'test:\\n\\ttrue\\n' > Makefile\necho '{\"type\":\"result\",\"ok\":true,\"text\":\"ok\"}'\n";
+    let tasks = "tasks: [{ id: a, prompt: Do it, agent: worker, verify: auto, retry_policy: { max_attempts: 3, initial_delay: 1ms } }]\n";
+    let world = crate::questions::world(tasks, &[("worker", agent)]);
+    let told = "`verify: auto` found nothing to run";
+    conductor(&world, &["validate", "../tasks.yaml"]).expect(0).says("nothing-detected").says(told);
+    start(&world, &[]).ended().expect(100).says(told);
+    assert_eq!(world.read("paid").lines().count(), 1);
+    assert_eq!(world.summary()["results"][0]["error"]["class"], "fails_on_base");
+    world.write("begins", "");
+    start(&world, &[]).ended().expect(0);
 }
 
 #[test]

@@ -97,6 +97,32 @@ fn the_prompt_is_the_one_the_agent_gets() {
     insta::assert_snapshot!(neutral(&world, &told));
 }
 
+/// The repository's template and skills are those of a run that was started below its root, too.
+#[test]
+fn a_run_below_the_root_has_the_prompt_of_the_repository() {
+    let world = world();
+    let below = world.path("repo/packages/api");
+    std::fs::create_dir_all(&below).unwrap();
+    std::fs::write(below.join("x.txt"), "").unwrap();
+    std::fs::create_dir(world.path("repo/.conductor")).unwrap();
+    let template =
+        "OURS: {{ task.prompt }}\n{% for skill in skills %}{{ skill.name }}: {{ skill.words }}{% endfor %}";
+    world.write("repo/.conductor/prompt.md.j2", template);
+    crate::repository::git(&world, &["add", "."]);
+    crate::repository::git(&world, &["commit", "-q", "-m", "template"]);
+    let file = world.path("tasks.yaml").display().to_string();
+    let started = |args: &[&str]| {
+        let mut command = world.command(args);
+        world.spawn(command.current_dir(&below)).ended()
+    };
+    let shown = started(&["explain", "api", "--file", &file, "--prompt"]).expect(0).stdout;
+    assert!(shown.contains("OURS: Implement") && shown.contains("plan-it: Plan Implement"), "{shown}");
+    started(&["run", &file]).expect(0);
+    let told = crate::repository::on_branch(&world, "packages/api/told-api.json");
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["words"].as_str().unwrap().trim_end(), shown.trim_end());
+}
+
 #[test]
 fn codes_are_explained_and_near_ones_offered() {
     let world = World::new();
@@ -111,4 +137,26 @@ fn codes_are_explained_and_near_ones_offered() {
     assert!(ended.stderr.contains("did you mean 'unverified'?"), "{}", ended.stderr);
     let ended = world.conductor(&["explain", "zzzzzzzz"]).expect(2);
     assert!(ended.stderr.contains("--file"), "{}", ended.stderr);
+}
+
+/// What is explained is what a run would do, by the environment too.
+#[test]
+fn the_environment_of_a_run_decides_what_is_explained() {
+    let mut world =
+        repository("tasks: [{ id: a, prompt: Do it, agent: scribe, review: { agent: claude } }]\n");
+    let explain = |world: &World| conductor(world, &["explain", "a", "--file", "../tasks.yaml"]).expect(0);
+    let told = explain(&world).says("sandbox     off;").says("workspace   a worktree of its own");
+    assert!(!told.stdout.contains("unchecked"), "{}", told.stdout);
+    told.says("review      by claude, before it lands");
+    assert!(conductor(&world, &["doctor"]).stdout.contains("off, by CONDUCTOR_SANDBOX"));
+    world.set("CONDUCTOR_SANDBOX", "require");
+    world.set("CONDUCTOR_NETWORK", "off");
+    world.set("CONDUCTOR_ISOLATION", "clone");
+    let told = explain(&world).says("workspace   a clone of its own").says("require");
+    assert!(!told.stdout.contains("off;"), "{}", told.stdout);
+    assert!(!conductor(&world, &["doctor"]).stdout.contains("off, by"));
+    world.unset("CONDUCTOR_SANDBOX");
+    std::fs::create_dir_all(world.home()).unwrap();
+    std::fs::write(world.home().join("config.yaml"), "sandbox: off\n").unwrap();
+    assert!(conductor(&world, &["doctor"]).stdout.contains("off, by the config"));
 }

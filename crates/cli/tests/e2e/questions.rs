@@ -91,6 +91,33 @@ fn a_run_is_left_with_its_question_answered_meanwhile_and_taken_up() {
     expect_tidy(&world);
 }
 
+/// Asks for permission to make, and writes down what it is told.
+const MAKER: &str = r#"
+read -r task
+echo '{"type":"question","id":1,"tool":"Bash","input":{"command":"make deploy"}}'
+read -r answer
+printf '%s\n' "$answer" > answer.txt
+echo '{"type":"result","ok":true,"text":"done"}'
+"#;
+
+#[test]
+fn a_rule_about_a_command_with_any_arguments_denies_it_and_a_misspelt_tool_starts_nothing() {
+    let tasks = "tasks: [{ id: a, prompt: Do it, agent: maker, permissions: { deny: ['Bash(make:*)'] } }]\n";
+    let world = world(tasks, &[("maker", MAKER)]);
+    start(&world, &[]).ended().expect(0);
+    let branch = format!("conductor/{}", world.run_id());
+    let answer = git(&world, &["show", &format!("{branch}:answer.txt")]);
+    assert!(answer.contains(r#""allow":false"#), "{answer}");
+    for rule in ["bash(make*)", "Bahs"] {
+        world.write("tasks.yaml", &tasks.replace("Bash(make:*)", rule));
+        for verb in ["validate", "run"] {
+            let told = conductor(&world, &[verb, "../tasks.yaml"]).expect(3);
+            told.says("no tool is named").says("did you mean 'Bash'?");
+        }
+    }
+    assert_eq!(world.runs().len(), 1);
+}
+
 /// C11.
 #[test]
 fn a_question_without_an_answer_is_denied_in_time() {

@@ -203,3 +203,43 @@ fn rules_that_hold_for_every_cli_are_fine_with_all_of_them() {
         World::with(&tasks).conductor(&["validate", "tasks.yaml"]).expect(0);
     }
 }
+
+/// A template of prompts that cannot be used is found before an agent is paid.
+#[test]
+fn a_template_of_prompts_that_cannot_be_used_is_told_with_its_line() {
+    let world = World::in_place("tasks: [{ id: c, run: 'true' }, { id: a, prompt: Do it, agent: claude }]\n");
+    std::fs::create_dir(world.path(".conductor")).unwrap();
+    for (template, told) in [
+        (&b"Do this:\n{{ task.promt }}\n"[..], ".conductor/prompt.md.j2:2"),
+        (b"\xff{{ task.prompt }}", "cannot be read"),
+        (b"{% if task.promt %}x{% endif %}", "empty prompt"),
+    ] {
+        std::fs::write(world.path(".conductor/prompt.md.j2"), template).unwrap();
+        for verb in ["validate", "run"] {
+            world.conductor(&[verb, "tasks.yaml"]).expect(3).says("bad-prompt").says(told);
+        }
+        let found = world.conductor(&["validate", "tasks.yaml", "--json"]).expect(3).json();
+        assert_eq!(found["findings"][0]["file"], ".conductor/prompt.md.j2", "{found}");
+    }
+    assert!(world.runs().is_empty());
+    std::fs::write(world.path(".conductor/prompt.md.j2"), "{{ task.prompt }}").unwrap();
+    world.conductor(&["validate", "tasks.yaml"]).expect(0);
+}
+
+/// A limit or a tier for an agent that does not exist would do nothing.
+#[test]
+fn an_agent_that_is_limited_and_does_not_exist_is_told_with_its_place() {
+    let tasks = |limits: &str| format!("{limits}\ntasks: [{{ id: a, run: 'true' }}]\n");
+    for (limits, at) in [
+        ("limits: { agents: { cluade: 1 } }", "tasks.yaml:1:21"),
+        ("config: { models: { tiers: { cluade: { small: x } } } }", "tasks.yaml:1:30"),
+    ] {
+        let world = World::in_place(&tasks(limits));
+        let told = world.conductor(&["validate", "tasks.yaml"]).expect(3);
+        told.says("there is no agent 'cluade'").says("did you mean 'claude'?").says(at);
+        world.conductor(&["run", "tasks.yaml"]).expect(3).says("did you mean 'claude'?");
+    }
+    let world = World::in_place(&tasks("limits: { agents: { elsewhere: 1, claude: 2, shell: 3 } }"));
+    let told = world.conductor(&["validate", "tasks.yaml"]).expect(0).says("there is no agent 'elsewhere'");
+    assert_eq!(told.stderr.matches("unknown-agent").count(), 1, "{}", told.stderr);
+}

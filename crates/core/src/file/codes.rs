@@ -44,6 +44,10 @@ pub const CODES: &[(&str, &str)] = &[
         "A pattern of a failure is some words of one line with a letter or digit in them, whatever their case; * stands for anything.",
     ),
     (
+        "bad-prompt",
+        "The repository's own template of prompts, .conductor/prompt.md.j2, cannot be read, names what there is not, or leaves a prompt empty.",
+    ),
+    (
         "bad-race",
         "Several race for a task by 'race' or 'attempts_in_parallel'. It must be a prompt whose work can land by itself: not a command, not changes: forbidden, not isolation: none, not in an epic that shares one workspace.",
     ),
@@ -93,6 +97,10 @@ pub const CODES: &[(&str, &str)] = &[
     ),
     ("no-tasks", "The file describes no tasks, so there is nothing to do."),
     ("not-utf8", "Task files are UTF-8 text."),
+    (
+        "nothing-detected",
+        "verify: auto finds nothing to run in this folder, so that work can only pass if it brings what is looked for; name the commands.",
+    ),
     ("nul-byte", "Text with a NUL character cannot be handed to a program."),
     ("out-of-range", "A number or text is smaller, larger or longer than it may be."),
     (
@@ -139,6 +147,10 @@ pub const CODES: &[(&str, &str)] = &[
     ),
     ("unknown-tag", "YAML tags (!name) have no meaning in a task file."),
     ("unknown-task", "A group or the execution order names a task that is not in the file."),
+    (
+        "unknown-tool",
+        "A permission rule names a tool that no known agent has, so that it would hold nothing back; upper and lower case count.",
+    ),
     ("unknown-value", "A value is not one of those that are possible here."),
     (
         "untrusted",

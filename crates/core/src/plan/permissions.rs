@@ -30,6 +30,29 @@ pub const EDITS: [&str; 4] = ["Edit", "Write", "MultiEdit", "NotebookEdit"];
 /// The tool that runs commands.
 pub const SHELL: &str = "Bash";
 
+/// Tools that rules can name, by their names in them.
+pub const TOOLS: [&str; 16] = [
+    SHELL,
+    "Edit",
+    "Write",
+    "MultiEdit",
+    "NotebookEdit",
+    "Read",
+    "NotebookRead",
+    "Glob",
+    "Grep",
+    "LS",
+    "WebFetch",
+    "WebSearch",
+    "Task",
+    "TodoWrite",
+    "Skill",
+    "ToolSearch",
+];
+
+/// Behind a command, it stands for any arguments, none included: `Bash(make:*)`.
+const ANY_ARGUMENTS: &str = ":*";
+
 /// A tool, and what it is used on where that matters: `Bash(git push*)`. In patterns, `*` stands for anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule<'a> {
@@ -55,13 +78,31 @@ impl<'a> Rule<'a> {
         self.pattern
     }
 
+    /// The pattern, and what it stands for besides; none for all that the tool is used on.
+    pub fn patterns(&self) -> Vec<String> {
+        let Some(pattern) = self.pattern else { return Vec::new() };
+        let mut all = vec![pattern.to_owned()];
+        match self.command() {
+            Some("") => all.push("*".to_owned()),
+            Some(command) => all.extend([command.to_owned(), format!("{command} *")]),
+            None => {}
+        }
+        all
+    }
+
+    /// The command of a rule about it with any arguments.
+    fn command(&self) -> Option<&'a str> {
+        self.pattern.filter(|_| self.tool == SHELL).and_then(|pattern| pattern.strip_suffix(ANY_ARGUMENTS))
+    }
+
     /// Whether it is about a tool, whatever that is used on.
     pub fn is_about(&self, tool: &str) -> bool {
         matches(self.tool, tool) || (EDITS.contains(&self.tool) && EDITS.contains(&tool))
     }
 
     pub fn fits(&self, tool: &str, what: &str) -> bool {
-        self.is_about(tool) && self.pattern.is_none_or(|pattern| matches(pattern, what))
+        let is_meant = || self.patterns().iter().any(|pattern| matches(pattern, what));
+        self.is_about(tool) && (self.pattern.is_none() || is_meant())
     }
 }
 
@@ -155,12 +196,20 @@ mod tests {
         assert!(fits("Bash(git push*)", "Bash", "git push --force"));
         assert!(fits("Bash(*terraform*apply*)", "Bash", "cd x && terraform -v apply"));
         assert!(fits("Edit(/etc/*.conf)", "Edit", "/etc/a/b.conf"));
+        for command in ["make", "make test", "make:x"] {
+            assert!(fits("Bash(make:*)", "Bash", command), "{command}");
+        }
+        assert!(fits("Bash(npm run test:*)", "Bash", "npm run test:unit --all"));
+        assert!(fits("Bash(:*)", "Bash", "ls"));
         for (rule, tool, what) in [
             ("WebFetch", "WebFetcher", ""),
             ("Bash(git push*)", "Bash", "a git push"),
             ("Bash(git push*)", "Edit", "git push"),
             ("Bash(ls)", "Bash", "ls -l"),
             ("Bash(a*a)", "Bash", "a"),
+            ("Bash(make:*)", "Bash", "makeinfo"),
+            ("Bash(make:*)", "Bash", "cmake"),
+            ("WebFetch(http:*)", "WebFetch", "http"),
         ] {
             assert!(!fits(rule, tool, what), "{rule} {tool} {what}");
         }

@@ -105,6 +105,14 @@ fn single_values_that_do_not_fit() {
             "4:25 bad-rule 'two words' is not a rule (write a tool's name, such as WebFetch, or a tool and a pattern, such as Bash(git push*))\n4:49 unknown-value 'otherwise' cannot be 'maybe' (it is one of deny, ask, allow)",
         ),
         (
+            "permissions: { deny: ['bash(make*)', Bahs], ask: 'Webfetch(http*)' }",
+            "4:27 unknown-tool no tool is named 'bash' (did you mean 'Bash'?)\n4:42 unknown-tool no tool is named 'Bahs' (did you mean 'Bash'?)\n4:54 unknown-tool no tool is named 'Webfetch' (did you mean 'WebFetch'?)",
+        ),
+        (
+            "permissions: { deny: [Deploy] }",
+            "4:27 unknown-tool? no tool is named 'Deploy' (the rule is for an agent with a tool of that name; known are Bash, Edit, Write, MultiEdit, NotebookEdit, Read, NotebookRead, Glob, Grep, LS, WebFetch, WebSearch, Task, TodoWrite, Skill, ToolSearch)",
+        ),
+        (
             "env_pass: ['A-*']",
             "4:16 bad-env-name 'A-' cannot name a variable (names are letters, digits and '_', not starting with a digit)",
         ),

@@ -165,7 +165,7 @@ impl InWorkspace {
     pub(super) fn given(&self) -> Vec<Given> {
         let mut all = self.given_by_default();
         let made = |action: Action, rules: &[String]| -> Vec<Given> {
-            rules.iter().filter_map(|rule| Given::of(action, rule)).collect()
+            rules.iter().flat_map(|rule| Given::of(action, rule)).collect()
         };
         all.extend(made(Action::Allow, &self.rules.allow));
         all.extend(made(Action::Ask, &self.rules.ask));
@@ -244,14 +244,18 @@ pub(super) struct Given {
 }
 
 impl Given {
-    fn of(action: Action, rule: &str) -> Option<Given> {
-        let parsed = Rule::parse(rule)?;
-        let pattern = parsed.pattern().map_or(Pattern::Any, |pattern| Pattern::Like(pattern.to_owned()));
+    /// One for each of the patterns of a rule.
+    fn of(action: Action, rule: &str) -> Vec<Given> {
+        let Some(parsed) = Rule::parse(rule) else { return Vec::new() };
         let why = match action {
             Action::Ask => super::questions::STOP.to_owned(),
             _ => refusal(parsed.tool(), rule),
         };
-        Some(Given { action, tool: parsed.tool().to_owned(), pattern, why })
+        let given = |pattern| Given { action, tool: parsed.tool().to_owned(), pattern, why: why.clone() };
+        match parsed.pattern() {
+            Some(_) => parsed.patterns().into_iter().map(|own| given(Pattern::Like(own))).collect(),
+            None => vec![given(Pattern::Any)],
+        }
     }
 
     pub(super) fn is_about(&self, tool: &str) -> bool {

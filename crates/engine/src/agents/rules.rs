@@ -3,7 +3,7 @@
 //! A rule that denies or asks and cannot be kept is refused before anything starts. A rule that allows needs no such
 //! care: what it cannot give stays as it is.
 
-use conductor_core::plan::permissions::{EDITS, Rule, SHELL};
+use conductor_core::plan::permissions::{EDITS, Rule, SHELL, TOOLS};
 use conductor_core::plan::{Limits, Otherwise, Permissions, Task};
 
 /// How an agent is kept to rules.
@@ -117,26 +117,6 @@ pub(super) const OPENCODE: Kept = Kept {
     reads_whole_lines: false,
 };
 
-/// Tools that rules can name.
-const KNOWN: [&str; 16] = [
-    SHELL,
-    "Edit",
-    "Write",
-    "MultiEdit",
-    "NotebookEdit",
-    "Read",
-    "NotebookRead",
-    "Glob",
-    "Grep",
-    "LS",
-    "WebFetch",
-    "WebSearch",
-    "Task",
-    "TodoWrite",
-    "Skill",
-    "ToolSearch",
-];
-
 /// Its own rules must not grow longer than it reads.
 const LONGEST: usize = 150;
 
@@ -191,7 +171,7 @@ impl Kept {
         if rule.pattern().is_some_and(|pattern| pattern.len() > LONGEST) {
             return Some(too_long());
         }
-        let named: Vec<&str> = KNOWN.into_iter().filter(|tool| rule.is_about(tool)).collect();
+        let named: Vec<&str> = TOOLS.into_iter().filter(|tool| rule.is_about(tool)).collect();
         if rule.tool().starts_with("mcp__") || rule.tool() == "*" {
             return self.misses_server(&rule).or_else(|| self.misses_tools(&rule, &named, asks));
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use conductor_core::plan::subagents::front_matter;
 use serde::{Deserialize, Serialize};
 
-use crate::agents::subagents::text;
+use crate::agents::subagents::{root, text};
 
 /// What a skill had to say before the work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,11 +31,13 @@ impl Skill {
     }
 }
 
-/// The skill of this name: of the repository first, then of the user; a skill before a command.
-pub fn find(name: &str, root: &Path) -> Option<Skill> {
+/// The skill of this name, as it is known in a folder: of the folder first, then of the repository it is in, then of the
+/// user; a skill before a command.
+pub fn find(name: &str, directory: &Path) -> Option<Skill> {
     let own = std::env::var_os("CLAUDE_CONFIG_DIR").map(PathBuf::from);
     let own = own.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".claude")));
-    find_in(name, [Some(root.join(".claude")), own].into_iter().flatten())
+    let of_project = [directory.to_owned(), root(directory)].map(|folder| Some(folder.join(".claude")));
+    find_in(name, of_project.into_iter().chain([own]).flatten())
 }
 
 fn find_in(name: &str, folders: impl Iterator<Item = PathBuf>) -> Option<Skill> {

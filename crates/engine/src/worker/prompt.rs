@@ -2,11 +2,12 @@
 
 mod ui;
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use conductor_core::plan::{Isolation, Limits, Plan, Task, Work};
 use conductor_core::values::ids::TaskId;
-use minijinja::{Environment, context};
+use minijinja::{Environment, UndefinedBehavior, context};
 use thiserror::Error;
 
 use crate::agents;
@@ -20,8 +21,24 @@ const TEMPLATE: &str = include_str!("prompt.md.j2");
 pub const OWN: &str = ".conductor/prompt.md.j2";
 
 #[derive(Debug, Error)]
-#[error("{OWN}: {0:#}")]
-pub struct PromptError(#[from] minijinja::Error);
+pub enum PromptError {
+    #[error("{OWN}: {0:#}")]
+    Template(#[from] minijinja::Error),
+    #[error("{OWN} cannot be read: {0}")]
+    Unreadable(std::io::Error),
+    #[error("{OWN}: it makes an empty prompt of the task")]
+    Empty,
+}
+
+impl PromptError {
+    /// The line of the template at which it went wrong.
+    pub fn line(&self) -> Option<usize> {
+        match self {
+            PromptError::Template(error) => error.line(),
+            PromptError::Unreadable(_) | PromptError::Empty => None,
+        }
+    }
+}
 
 /// The tools that an agent is offered beside its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +62,8 @@ impl Offered {
 pub struct Facts<'a> {
     pub plan: &'a Plan,
     pub isolation: Isolation,
+    /// Where it works; nothing where that is the root of the repository.
+    pub directory: Option<&'a Path>,
     /// Tasks it builds on that are done, with the commits by which they are on the branch.
     pub before: &'a [(TaskId, Option<String>)],
     /// The branch its work is merged into.
@@ -68,6 +87,7 @@ impl<'a> Facts<'a> {
         Facts {
             plan,
             isolation,
+            directory: None,
             before: &[],
             branch: None,
             ports: None,
@@ -89,9 +109,31 @@ pub fn manner<'p>(plan: &'p Plan, task: &Task) -> Option<&'p str> {
     (apart && !prompt.is_empty() && prompt.len() <= LONGEST).then_some(prompt)
 }
 
+/// The template of the repository with this root, where it has one of its own.
+fn own(root: &Path) -> Result<Option<String>, PromptError> {
+    match std::fs::read_to_string(root.join(OWN)) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(PromptError::Unreadable(error)),
+    }
+}
+
+/// Whether the template of the repository makes a prompt of the first task that has one; nothing where it has none of its
+/// own.
+pub fn check(plan: &Plan, root: &Path) -> Result<(), PromptError> {
+    let Some(task) = plan.tasks.iter().find(|task| matches!(task.work, Work::Prompt(_))) else {
+        return Ok(());
+    };
+    match own(root)? {
+        Some(_) => words(task, &Facts::of(plan, task.isolation_or(Isolation::Worktree)), root).map(drop),
+        None => Ok(()),
+    }
+}
+
+/// The prompt of a task, as the repository with this root has it.
 pub fn words(task: &Task, facts: &Facts<'_>, root: &Path) -> Result<String, PromptError> {
     let Work::Prompt(prompt) = &task.work else { return Ok(String::new()) };
-    let own = std::fs::read_to_string(root.join(OWN)).ok();
+    let own = own(root)?;
     let plan = facts.plan;
     let subagent = plan.subagent(task).filter(|one| manner(plan, task).is_none() && !one.prompt.is_empty());
     let epic = task.epic.as_ref().map(|id| {
@@ -106,7 +148,10 @@ pub fn words(task: &Task, facts: &Facts<'_>, root: &Path) -> Result<String, Prom
     let skills = facts.skills.iter().map(|skill| {
         context! { name => skill.name.as_str(), words => skill.words.as_str(), ran => skill.ran }
     });
-    let rendered = Environment::new().render_str(
+    let mut environment = Environment::new();
+    // A name that is not there is a slip; asking for it is none.
+    environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
+    let rendered = environment.render_str(
         own.as_deref().unwrap_or(TEMPLATE),
         context! {
             task => context! {
@@ -131,14 +176,17 @@ pub fn words(task: &Task, facts: &Facts<'_>, root: &Path) -> Result<String, Prom
             commits => agents::agent(plan, task.agent_name()).is_ok_and(|agent| agent.commits()),
             ports => facts.ports,
             tools => facts.tools.map(|tools| context! { adds => tools.adds }),
-            ui => ui::is_there(root),
+            ui => ui::is_there(root) || facts.directory.is_some_and(ui::is_there),
             round => facts.feedback.map(|feedback| feedback.round),
             trouble => facts.feedback.map(Feedback::kind),
             feedback => facts.feedback.map(Feedback::words),
             known => facts.known,
         },
     )?;
-    Ok(rendered)
+    match rendered.trim().is_empty() && !facts.known {
+        true => Err(PromptError::Empty),
+        false => Ok(rendered),
+    }
 }
 
 fn workspace(isolation: Isolation) -> &'static str {
@@ -246,6 +294,9 @@ mod tests {
         };
         insta::assert_snapshot!("complete", told(true));
         assert!(told(false).contains("`log_issue`") && !told(false).contains("`add_task`"));
+        let below = Facts { directory: Some(dir.path()), ..Facts::of(&plan, Isolation::Worktree) };
+        let told = words(&plan.tasks[0], &below, Path::new("/nowhere")).unwrap();
+        assert!(told.contains("browser"), "{told}");
     }
 
     /// Each beginning that the template has for an agent that goes on, one below the other.
@@ -332,7 +383,25 @@ mod tests {
         std::fs::create_dir(dir.path().join(".conductor")).unwrap();
         std::fs::write(dir.path().join(OWN), "{{ task.id }}: {{ task.prompt | trim }}").unwrap();
         assert_eq!(words().unwrap(), "api: Build the API.");
-        std::fs::write(dir.path().join(OWN), "{{ task.id ").unwrap();
-        assert!(words().unwrap_err().to_string().starts_with(OWN));
+        let asks = "{% if task.promt %}x{% endif %}{% if absent %}x{% endif %}{{ task.id }}";
+        std::fs::write(dir.path().join(OWN), asks).unwrap();
+        assert_eq!(words().unwrap(), "api");
+        for (bad, line) in [
+            ("{{ task.id ", Some(1)),
+            ("Do it.\n{{ task.promt }}", Some(2)),
+            ("{% if x %}Do it.{% endif %}", None),
+        ] {
+            std::fs::write(dir.path().join(OWN), bad).unwrap();
+            let error = words().unwrap_err();
+            assert!(error.to_string().starts_with(OWN), "{error}");
+            assert_eq!(error.line(), line, "{error}");
+            assert_eq!(check(&plan, dir.path()).unwrap_err().to_string(), error.to_string());
+        }
+        std::fs::write(dir.path().join(OWN), b"\xff{{ task.prompt }}").unwrap();
+        assert!(words().unwrap_err().to_string().contains("cannot be read"));
+        std::fs::remove_file(dir.path().join(OWN)).unwrap();
+        assert!(words().is_ok());
+        std::fs::create_dir(dir.path().join(OWN)).unwrap();
+        assert!(words().unwrap_err().to_string().contains("cannot be read"));
     }
 }

@@ -77,6 +77,9 @@ pub(crate) struct Begun {
 pub(super) struct Before {
     pub(super) untouched: Option<String>,
     pub(super) on_base: FailsOnBase,
+    /// `verify: auto` found nothing to run.
+    #[serde(default)]
+    pub(super) nothing_detected: bool,
     pub(super) skills: Vec<Applied>,
     pub(super) expertise: Option<String>,
     pub(super) in_place: Option<Watched>,

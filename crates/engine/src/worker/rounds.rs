@@ -8,12 +8,13 @@ use conductor_core::values::units::Millis;
 use tokio::sync::watch;
 
 use super::feedback::Feedback;
+use super::gates::{self, NothingDetected};
 use super::prompt::{self, Facts, Offered};
 use super::reattaching::{Before, Begun, LeftAtWork, Taking, Told, VERSION, secret};
 use super::session_state::{SessionState, as_words};
 use super::{AttemptContext, Stop, Worker, checks, no_workspace, unfit};
 use crate::agents::tool_access::ToolAccess;
-use crate::agents::{self, Agent, Brief, Earlier, Session};
+use crate::agents::{self, Agent, Brief, Earlier, Session, subagents};
 use crate::dispatch::board::Phase;
 use crate::git::merge::short;
 use crate::git::workspaces::Workspace;
@@ -60,6 +61,11 @@ impl Worker {
                         ..failure
                     }));
                 }
+                Err(Outcome::Failed(failure))
+                    if before.nothing_detected && is_undetected(context, &failure) =>
+                {
+                    return Err(Outcome::Failed(Failure { class: FailureClass::FailsOnBase, ..failure }));
+                }
                 Err(Outcome::Failed(failure)) if is_mendable(&failure) && round < context.task.fix_rounds => {
                     self.note_failed(context, &failure, stop).await;
                     transcript.note(&format!("[conductor: {}; round {}]", failure.message, round + 1));
@@ -95,6 +101,7 @@ impl Worker {
         let before = Before {
             untouched,
             on_base,
+            nothing_detected: undetected(context).is_some(),
             skills: context.skills.get().cloned().unwrap_or_default(),
             expertise: context.trail.section.get().cloned(),
             in_place: context.in_place.get().cloned(),
@@ -267,11 +274,12 @@ impl Worker {
             tools: Offered::of(context.plan, context.task, &self.context.limits),
             skills: context.skills.get().map_or(&[][..], Vec::as_slice),
             expertise: context.trail.section.get().map_or("", String::as_str),
+            directory: Some(&workspace.directory),
             feedback,
             known,
             ..Facts::of(context.plan, self.workspaces.isolation(context.task))
         };
-        prompt::words(context.task, &facts, &workspace.directory)
+        prompt::words(context.task, &facts, &subagents::root(&workspace.directory))
             .map_err(|error| Outcome::Failed(Failure::new(FailureClass::Unstartable, error.to_string())))
     }
 
@@ -292,6 +300,16 @@ struct RoundStart<'a> {
     before: &'a Before,
     /// It was begun by another coordinator.
     left: Option<Box<LeftAtWork>>,
+}
+
+/// That `verify: auto` finds nothing to run where the task works.
+fn undetected(context: &AttemptContext<'_>) -> Option<NothingDetected> {
+    gates::expand(&context.task.verify, &context.workspace.directory).err()
+}
+
+fn is_undetected(context: &AttemptContext<'_>, failure: &Failure) -> bool {
+    failure.class == FailureClass::Unverified
+        && undetected(context).is_some_and(|nothing| nothing.to_string() == failure.message)
 }
 
 /// Whether the agent that did the work can be asked to fix it.

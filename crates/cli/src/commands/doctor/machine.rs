@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
+use conductor_core::plan::SandboxMode;
 use conductor_engine::agents::{Entry, Login, roster};
 use conductor_engine::host::clock::wall;
 use conductor_engine::process;
@@ -10,7 +11,7 @@ use conductor_engine::process::confinement;
 use rustix::process::{Resource, getrlimit};
 
 use super::Finding;
-use crate::settings::diagnostics;
+use crate::settings::{diagnostics, variables};
 
 /// The first that merges without a checkout over a base it is told.
 const OLDEST_GIT: (u32, u32) = (2, 40);
@@ -56,6 +57,9 @@ pub(super) fn agents() -> Finding {
 
 /// Whether agents can be kept from the rest of the machine.
 pub(super) fn sandbox() -> Finding {
+    if let Some(by) = switched_off() {
+        return Finding::ok("sandbox", format!("off, by {by}: agents reach all that you can"));
+    }
     let found = confinement::findings();
     match &found.why {
         None => Finding::ok("sandbox", format!("{}: agents do not reach {}", found.tier, found.tier.stops())),
@@ -64,6 +68,17 @@ pub(super) fn sandbox() -> Finding {
             Finding::warning("sandbox", told).remedy(found.remedy.unwrap_or("see docs/security.md"))
         }
     }
+}
+
+/// By what agents are not confined, where tasks say nothing.
+fn switched_off() -> Option<&'static str> {
+    const VARIABLE: &str = "CONDUCTOR_SANDBOX";
+    if let Some(word) = variables::standard(VARIABLE) {
+        return (word == SandboxMode::Off.name()).then_some(VARIABLE);
+    }
+    let plan = diagnostics::plan_of_one_prompt(&std::env::current_dir().ok()?).ok()??;
+    let task = plan.tasks.first()?;
+    (task.sandbox.is_some() && task.sandbox_mode() == SandboxMode::Off).then_some("the config")
 }
 
 /// Each running task holds a few, the store and the bus some more.

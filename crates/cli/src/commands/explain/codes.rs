@@ -197,7 +197,8 @@ fn of_class(class: FailureClass) -> (&'static str, &'static str) {
         ),
         C::FailsOnBase => (
             "A `verify:` command failed after the work exactly as it fails on the untouched base, also after a round of \
-             mending. It is not tried again: the check, or what it needs, is what is wrong.",
+             mending, or `verify: auto` found nothing to run before and after it. It is not tried again: the check, or \
+             what it needs, is what is wrong.",
             "Run the command in a fresh clone. Where it is right and fixing it is the task, say so in the prompt; \
              `check_base: false` leaves the base alone.",
         ),

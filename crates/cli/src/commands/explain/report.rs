@@ -7,7 +7,7 @@ use conductor_core::plan::{Isolation, Network, SandboxMode, Task, Wins, Work};
 use conductor_core::report::before_its_batch;
 use conductor_core::run::event::{DrainReason, FailureClass};
 use conductor_core::run::{Run, Stage, Status, TaskState};
-use conductor_core::schedule::recovery;
+use conductor_core::schedule::{recovery, review};
 use conductor_core::values::counted::counted;
 use conductor_core::values::ids::TaskId;
 use conductor_engine::process::confinement::{self, Tier};
@@ -34,6 +34,7 @@ pub(super) fn text(subject: &Subject) -> String {
     tell("skills", skills(subject));
     tell("files", files(subject));
     tell("checks", checks(task));
+    tell("review", review(task));
     tell("workspace", workspace(subject.isolation).to_owned());
     tell("sandbox", sandbox(task));
     tell("tries", tries(task));
@@ -243,9 +244,15 @@ fn named_in_words(task: &Task) -> bool {
 
 fn checks(task: &Task) -> String {
     match task.verify.is_empty() {
+        true if task.review.is_some() => "none".to_owned(),
         true => "none: its work is merged unchecked".to_owned(),
         false => format!("{}; mended up to {}", task.verify.join("; "), counted(task.fix_rounds, "time")),
     }
+}
+
+fn review(task: &Task) -> String {
+    let Some(review) = task.review.as_deref() else { return String::new() };
+    format!("by {}, before it lands", review::reviewer(task, review).agent_name())
 }
 
 fn workspace(isolation: Isolation) -> &'static str {

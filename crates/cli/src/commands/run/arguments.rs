@@ -272,6 +272,13 @@ impl Chosen {
     }
 }
 
+/// A plan as a run that is started now would have it, by the user's environment, and the isolation where that is said.
+pub(crate) fn as_started(plan: Plan) -> Result<(Plan, Option<Isolation>), CliError> {
+    let typed = typed(["conductor", "run"].map(OsString::from).to_vec())?;
+    let isolation = typed.isolation.map(Into::into);
+    Ok((Chosen::of(&typed, None).of_plan(plan)?, isolation))
+}
+
 impl From<args::Sandbox> for SandboxMode {
     fn from(sandbox: args::Sandbox) -> SandboxMode {
         match sandbox {

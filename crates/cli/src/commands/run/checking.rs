@@ -1,6 +1,7 @@
 //! What has to be there before a run starts: agents for all tasks, and the plugins that check and tell.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use conductor_core::confinement::confines_itself;
 use conductor_core::plan::{Plan, SandboxMode, Task};
@@ -10,7 +11,7 @@ use conductor_engine::process::confinement::{self, Tier};
 
 use super::talk;
 use crate::error::{CliError, Exit};
-use crate::settings::plugin_findings;
+use crate::settings::{check_findings, plugin_findings};
 
 /// Every task needs an agent that can do it, before anything starts. Returns the agents not installed.
 pub(super) fn check_agents(plan: &Plan) -> Result<BTreeSet<String>, CliError> {
@@ -56,6 +57,13 @@ pub(super) fn check_sandbox(plan: &Plan) -> Result<(), CliError> {
             talk(format!("agents are not confined: {why} ({remedy}; docs/security.md)"));
             Ok(())
         }
+    }
+}
+
+/// Tells of checks that are to be found and are not: the work of all such tasks fails unless it brings some.
+pub(super) fn tell_of_undetected(plan: &Plan, directory: &Path) {
+    if let Some((task, nothing)) = check_findings::undetected(plan, directory) {
+        talk(format!("task '{}': {nothing}", task.id));
     }
 }
 

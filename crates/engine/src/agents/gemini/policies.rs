@@ -167,6 +167,17 @@ mod tests {
     }
 
     #[test]
+    fn a_command_with_any_arguments_is_one_with_none_too() {
+        let rules = Permissions { deny: vec!["Bash(make:*)".into()], ..Permissions::default() };
+        let policy = InWorkspace::new("/work/a".into(), None).with(rules, Questions::default());
+        let told = policies(&policy, true);
+        for pattern in ["make", "make *"] {
+            let pattern = argument("command", &format!(" *{}", like(pattern, " +")));
+            assert!(told.contains(&quoted(&pattern)), "{pattern} {told}");
+        }
+    }
+
+    #[test]
     fn its_tools_have_names_of_ours() {
         assert_eq!(ours("run_shell_command").as_deref(), Some("Bash"));
         assert_eq!(ours("mcp_db_drop_all").as_deref(), Some("mcp__db__drop_all"));
