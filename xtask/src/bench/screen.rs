@@ -57,9 +57,13 @@ fn tasks(count: usize, command: &str) -> String {
 }
 
 fn run(directory: &Path, words: &[&str]) -> Result {
-    match conductor(directory).args(words).output()?.status.success() {
+    let done = conductor(directory).args(words).output()?;
+    match done.status.success() {
         true => Ok(()),
-        false => Err(format!("conductor {} failed", words.join(" ")).into()),
+        false => {
+            let said = String::from_utf8_lossy(&done.stderr);
+            Err(format!("conductor {} failed: {}", words.join(" "), said.trim()).into())
+        }
     }
 }
 
@@ -82,8 +86,10 @@ fn idle(directory: &Path) -> Result<f64> {
     std::fs::write(directory.join("tasks.yaml"), tasks(AGENTS, "[sleep, '60']"))?;
     let slots = AGENTS.to_string();
     run(directory, &["run", "--isolation", "none", "tasks.yaml", "--parallel", &slots, "--detach"])?;
+    all_at_work(directory)?;
     let (child, mut screen) = on_terminal(directory, &["tui"])?;
-    until(&mut screen, &format!("slots {AGENTS}/{AGENTS}"))?;
+    // Of slots. Between words there is no space, but a step of the cursor.
+    until(&mut screen, &format!("{AGENTS}/{AGENTS}"))?;
     let mut shown = screen.try_clone()?;
     std::thread::spawn(move || {
         let mut bytes = [0; 1 << 16];
@@ -96,6 +102,20 @@ fn idle(directory: &Path) -> Result<f64> {
     leave(child, screen)?;
     run(directory, &["cancel", "--all"])?;
     Ok(used / IDLE.as_secs_f64())
+}
+
+/// What is drawn later is only what has changed: words are found in a view that is opened when they hold.
+fn all_at_work(directory: &Path) -> Result {
+    let begun = Instant::now();
+    while begun.elapsed() < IDLE {
+        let status = conductor(directory).args(["status", "--json"]).output()?;
+        let status: serde_json::Value = serde_json::from_slice(&status.stdout)?;
+        if status["running"].as_array().is_some_and(|running| running.len() == AGENTS) {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Err("not all agents began".into())
 }
 
 /// Reads what is shown until these words are.
