@@ -35,7 +35,7 @@ tasks:
 /// A stale version and a body beyond every limit are refused too, with statuses of their own.
 const REFUSALS: &str = "
 [checks.negative_data_rejection]
-expected-statuses = [400, 401, 403, 404, 405, 409, 412, 413, 415, 422, 428, 429]
+expected-statuses = [400, 401, 403, 404, 405, 409, 412, 413, 414, 415, 422, 428, 429, 431]
 ";
 
 /// Where `cargo xtask test` puts it.
