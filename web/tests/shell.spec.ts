@@ -75,6 +75,10 @@ test("the palette goes places and does things, and ? shows the keys", async ({ p
   await expect(help).toContainText("Pause, go on");
   await expect(help).toContainText("Go to the inbox");
   await expect(help).toContainText("Stop all runs");
+  // A narrow window has a keyboard, too.
+  await page.setViewportSize({ width: 390, height: 844 });
+  await expect(help.locator("kbd").first()).toBeVisible();
+  await page.setViewportSize({ width: 1440, height: 1000 });
   await page.keyboard.press("Escape");
   await expect(help).toHaveCount(0);
   await page.keyboard.press("g");
