@@ -5,11 +5,13 @@
 //! A missed goal is shown, not punished: this is a measurement, and machines differ.
 
 mod agents;
+mod confinement;
 mod contest;
 mod core;
 mod expertise;
 mod git;
 mod graph;
+mod hogs;
 mod plugins;
 mod report;
 mod scratch;
@@ -17,6 +19,7 @@ mod screen;
 mod server;
 mod single;
 mod view;
+mod workers;
 mod worktrees;
 
 use std::os::unix::process::CommandExt;
@@ -28,6 +31,7 @@ use crate::tools;
 use scratch::Scratch;
 
 pub(crate) use agents::play_agent;
+pub(crate) use confinement::print_landlock;
 pub(crate) use core::print_core;
 pub(crate) use single::print_peak;
 
@@ -36,6 +40,7 @@ pub(crate) const MEASURE: &str = "bench-measure";
 pub(crate) const PEAK: &str = "bench-peak";
 pub(crate) const CORE: &str = "bench-core";
 pub(crate) const AGENT: &str = "bench-agent";
+pub(crate) const CONFINED: &str = "bench-confined";
 
 /// Fewer tasks and turns, only printed.
 const QUICK: &str = "--quick";
@@ -49,18 +54,27 @@ const SINGLE: &str = "--single";
 const SERVER: &str = "--server";
 /// Plugins alone, only printed.
 const PLUGINS: &str = "--plugins";
+/// Confinement alone, only printed.
+const CONFINEMENT: &str = "--confinement";
 /// Expertise alone, only printed.
 const EXPERTISE: &str = "--expertise";
 /// The full-screen view alone, only printed.
 const SCREEN: &str = "--screen";
 /// Very many worktrees of a large repository alone, only printed; it is no part of the whole, for it needs 40 GB of room.
 const WORKTREES: &str = "--worktrees";
-pub(crate) const OPTIONS: [&str; 9] =
-    [QUICK, GIT, AGENTS, SINGLE, SERVER, PLUGINS, EXPERTISE, SCREEN, WORKTREES];
+/// Workers on other machines alone, only printed; it is no part of the whole, for it needs Redis, RabbitMQ and PostgreSQL.
+const WORKERS: &str = "--workers";
+pub(crate) const OPTIONS: [&str; 11] =
+    [QUICK, GIT, AGENTS, SINGLE, SERVER, PLUGINS, CONFINEMENT, EXPERTISE, SCREEN, WORKTREES, WORKERS];
 /// Those that need nothing of others.
-const ALONE: [&str; 8] = [GIT, AGENTS, SINGLE, SERVER, PLUGINS, EXPERTISE, SCREEN, WORKTREES];
+const ALONE: [&str; 9] = [GIT, AGENTS, SINGLE, SERVER, PLUGINS, CONFINEMENT, EXPERTISE, SCREEN, WORKTREES];
 
 pub(crate) fn run(options: &[&str]) -> Result {
+    if options.contains(&WORKERS) {
+        let figures = workers::measure(options.contains(&QUICK))?;
+        println!("{}", report::workers_text(&report::machine(), &figures));
+        return Ok(());
+    }
     if !options.iter().any(|option| ALONE.contains(option))
         && let Err(why) = tools::provide(&tools::FOR_BENCH)
     {
@@ -81,6 +95,7 @@ struct Figures {
     view: view::Figures,
     server: server::Figures,
     plugins: plugins::Figures,
+    confinement: confinement::Figures,
     expertise: expertise::Figures,
     screen: screen::Figures,
 }
@@ -103,6 +118,7 @@ pub(crate) fn measure(options: &[&str]) -> Result {
         view: view::measure(&mut scratch)?,
         server: server::measure(many, &mut scratch)?,
         plugins: plugins::measure(&mut scratch)?,
+        confinement: confinement::measure(&mut scratch)?,
         expertise: expertise::measure(&mut scratch)?,
         screen: screen::measure(&mut scratch)?,
     };
@@ -131,6 +147,7 @@ fn alone(options: &[&str], quick: bool, machine: &str, scratch: &mut Scratch) ->
         }
         SERVER => report::server_text(machine, &server::measure(many, scratch)?),
         PLUGINS => report::plugins_text(machine, &plugins::measure(scratch)?),
+        CONFINEMENT => report::confinement_text(machine, &confinement::measure(scratch)?),
         EXPERTISE => report::expertise_text(machine, &expertise::measure(scratch)?),
         SCREEN => report::screen_text(machine, &screen::measure(scratch)?),
         WORKTREES => {

@@ -135,8 +135,8 @@ fn help(path: &[String]) -> Result<String> {
 }
 
 /// What stands above commands: in the program's own help by what they are for, elsewhere all under one heading.
-const HEADINGS: [&str; 8] =
-    ["Commands:", "Start:", "Watch:", "Steer:", "Review:", "Set up:", "Serve:", "More:"];
+const HEADINGS: [&str; 9] =
+    ["Commands:", "Start:", "Watch:", "Steer:", "Review:", "Set up:", "Serve:", "Other machines:", "More:"];
 
 /// The names under these headings, and what is said of each.
 fn commands(help: &str) -> Vec<(String, String)> {

@@ -34,9 +34,11 @@ usage: cargo xtask test [-- FILTER]   everything that must hold before a merge; 
        cargo xtask bench --git        workspaces and merging alone, only printed; both need 10 GB of room for a while
        cargo xtask bench --agents     listening to agents alone, only printed
        cargo xtask bench --single     single commands and being looked at alone, only printed
+       cargo xtask bench --confinement  starts by each tier and the proxy alone, only printed
        cargo xtask bench --expertise  the choice of items and learning alone, only printed
        cargo xtask bench --screen     the full-screen view alone, only printed
-       cargo xtask bench --worktrees  300 worktrees of 30,000 files alone, only printed; needs 40 GB, BENCH_DIR says where";
+       cargo xtask bench --worktrees  300 worktrees of 30,000 files alone, only printed; needs 40 GB, BENCH_DIR says where
+       cargo xtask bench --workers    orders over Redis and RabbitMQ and events to PostgreSQL alone, only printed";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         [bench::MEASURE, options @ ..] => bench::measure(options),
         [bench::PEAK, program @ ..] => bench::print_peak(program),
         [bench::AGENT] => bench::play_agent(),
+        [bench::CONFINED, folder] => bench::print_landlock(folder),
         [bench::CORE, load, tasks] => bench::print_core(load, tasks),
         _ => Err(USAGE.into()),
     };

@@ -41,6 +41,12 @@ pub(crate) fn answers(command: &mut Command) -> bool {
 /// The very cargo that started us, working on the whole repository.
 pub(crate) fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    // What cargo told this program of itself. Build scripts that look at it would run again, with all that is built on
+    // them, whenever the next cargo is called by hand.
+    let of_us = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(of_us)) {
+        command.env_remove(name);
+    }
     command.args(args).current_dir(root());
     if is_ci() {
         // What is built once only is built faster without notes for the next build.

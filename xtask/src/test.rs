@@ -49,11 +49,12 @@ const IN_REACH: &str = "not (package(conductor-testkit) & binary(real)) & not te
 /// run on a build that has them all: only crates that have such parts are compiled again.
 fn with_features() -> Command {
     const OWN: &str = "test(traces::) | test(oidc::) | test(features::) | test(server::access::) | test(server::page::) \
-                       | test(shared_store::)";
-    const FEATURES: &str = "conductor-agents/oidc,conductor-agents/otel,conductor-agents/postgres";
+                       | test(shared_store::) | test(dispatch::broker::) | test(other_machines::)";
+    const FEATURES: &str = "conductor-agents/oidc,conductor-agents/otel,conductor-agents/postgres,\
+                            conductor-agents/redis,conductor-agents/rabbitmq";
     let mut command = places(cargo(&["nextest", "run", "--locked", "--no-fail-fast", "--no-tests=pass"]));
     command.args(["--profile", profile(), "-p", "conductor-agents", "-p", "conductor-agents-server"]);
-    command.args(["--features", FEATURES, "-E", OWN]);
+    command.args(["-p", "conductor-agents-engine", "--features", FEATURES, "-E", OWN]);
     // What a fresh checkout offers is seen with a program that has no page in it.
     command.env("CONDUCTOR_WITHOUT_PAGE", "1");
     command
@@ -63,10 +64,11 @@ fn with_features() -> Command {
 pub(crate) fn soak() -> Result {
     step("tools", || tools::provide(&tools::FOR_TESTS))?;
     let mut command = nextest();
-    let large = "package(conductor-agents) & (test(killed_at_random) | test(agents::) | test(huge_file) | test(/_slowly$/) | test(rehearsed_))";
+    let large = "package(conductor-agents) & (test(killed_at_random) | test(killed_again_and_again) | test(handed_over_again_and_again) | test(dies_while_it_takes) | test(agents::) | test(huge_file) | test(/_slowly$/) | test(rehearsed_))";
     command.args(["-E", large, "-E", "package(conductor-testkit) & binary(real)"]);
     command.env("CONDUCTOR_CRASH_POINTS", "200").env("CONDUCTOR_GRANDCHILDREN", "1000");
-    command.env("CONDUCTOR_REHEARSED_GRAPHS", "20");
+    command.env("CONDUCTOR_REHEARSED_GRAPHS", "20").env("CONDUCTOR_OUTLIVING_KILLS", "200");
+    command.env("CONDUCTOR_HANDOVERS", "50").env("CONDUCTOR_HANDOVER_KILLS", "50");
     command.env("CONDUCTOR_FLOOD_BYTES", "10000000000").env("CONDUCTOR_HUGE_MIB", "2048");
     step("soak", || openly(&mut command))?;
     step("faults", faults)?;

@@ -17,7 +17,7 @@ const fn program(name: &'static str, package: &'static str) -> Program {
 }
 
 /// What tests start. (A C compiler is needed too, but without one this program is not even built.)
-pub(crate) const FOR_TESTS: [Program; 17] = [
+pub(crate) const FOR_TESTS: [Program; 19] = [
     program("git", "git"),
     program("git-lfs", "git-lfs"),
     program("sqlite3", "sqlite3"),
@@ -31,6 +31,8 @@ pub(crate) const FOR_TESTS: [Program; 17] = [
     program("jq", "jq"),
     program("openssl", "openssl"),
     program("pg_ctlcluster", "postgresql"),
+    program("redis-server", "redis-server"),
+    program("rabbitmq-server", "rabbitmq-server"),
     program("setpriv", "util-linux"),
     program("npm", "npm"),
     program("chromium", "chromium"),

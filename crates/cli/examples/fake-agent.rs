@@ -45,6 +45,7 @@ fn perform(step: &[String], rest: &[String]) -> Done {
         ["garbage"] => garbage()?,
         ["hog", bytes] => hog(bytes.parse()?),
         ["fill", file] => fill(file),
+        ["open-files", number] => open_files(number.parse()?)?,
         other => return Err(format!("fake-agent cannot {other:?}").into()),
     }
     Ok(())
@@ -138,6 +139,13 @@ fn hog(bytes: usize) {
         thread::sleep(Duration::from_micros(200));
     }
     println!("hogged {}", held.len());
+}
+
+/// Has so many files open at once.
+fn open_files(number: usize) -> Done {
+    let opened: Result<Vec<File>, _> = (0..number).map(|_| File::open("/dev/null")).collect();
+    println!("opened {}", opened?.len());
+    Ok(())
 }
 
 /// Writes until the disk is full.

@@ -16,6 +16,7 @@ mod syncing;
 mod trusting;
 pub(crate) mod words;
 mod work;
+mod workers;
 
 use std::ffi::OsString;
 
@@ -38,6 +39,7 @@ pub(crate) use stores::*;
 pub(crate) use syncing::*;
 pub(crate) use trusting::*;
 pub(crate) use work::*;
+pub(crate) use workers::*;
 
 /// Runs many coding agents in parallel, and can prove what it did.
 #[derive(Debug, Parser)]
@@ -122,6 +124,10 @@ pub(crate) enum Command {
     Status(Status),
     /// Watch and steer a run in the whole terminal; without an active run, show the board
     Tui(Tui),
+    /// Bring back the view of a run that goes on in the background
+    Attach(Attach),
+    /// Take a run over from its process while it goes on, such as with a newer version of this program
+    Handover(Handover),
     /// Show the output of a task's agent or command
     Logs(Logs),
     /// Print the events of a run, one per line
@@ -189,6 +195,11 @@ pub(crate) enum Command {
     /// Move the logs of runs to the store that machines share, or back
     #[command(subcommand)]
     Store(Store),
+    /// Work for the runs of another machine: its orders come over a queue, code over git
+    Worker(Worker),
+    /// Let workers on other machines in, list, drain or revoke them
+    #[command(subcommand)]
+    Workers(Workers),
     /// List, add, write or test plugins: agents, notifiers, importers, verifiers
     #[command(subcommand)]
     Plugin(Plugin),
@@ -295,13 +306,15 @@ mod tests {
     use super::*;
 
     /// Whose answers are no data: scripts, manual pages, a schema that is JSON by itself, a server, a view and a show.
-    const WITHOUT_JSON: [&str; 11] = [
+    const WITHOUT_JSON: [&str; 13] = [
         "completions",
         "man",
         "schema",
         "mcp",
         "demo",
         "tui",
+        "attach",
+        "worker",
         "help",
         // A file, pictures, and windows of the user's.
         "expertise export",

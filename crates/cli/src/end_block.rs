@@ -19,6 +19,7 @@ use conductor_core::run::{Run, Stage, Status, TaskState};
 use conductor_core::values::counted::counted;
 use conductor_core::values::ids::RunId;
 use conductor_core::values::units::Usd;
+use conductor_engine::git::InTheWay;
 use conductor_engine::git::merge::Ending;
 
 pub(crate) use conductor_engine::process::transcript::one_line;
@@ -181,9 +182,7 @@ impl Block<'_> {
                 if let Some(why) = why {
                     page.say("", &format!("({why})"));
                 }
-                if !in_the_way.is_empty() {
-                    warn_of(page, in_the_way);
-                }
+                warn_of(page, in_the_way);
             }
         }
     }
@@ -300,14 +299,26 @@ fn settings(page: &mut Page, run: &Run) {
 }
 
 /// Git overwrites what it was told to ignore without a word.
-fn warn_of(page: &mut Page, in_the_way: &[String]) {
-    let named: Vec<String> = in_the_way.iter().take(IN_THE_WAY).map(|name| one_line(name)).collect();
-    let more = match in_the_way.len().saturating_sub(IN_THE_WAY) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let words = "a merge overwrites what stands there and is not tracked; move it away first:";
-    page.styled(YELLOW, "WARN", &format!("{words} {}{more}", named.join(", ")));
+fn warn_of(page: &mut Page, in_the_way: &InTheWay) {
+    for (files, words) in [
+        (
+            &in_the_way.untracked,
+            "a merge overwrites what stands there and is not tracked; move it away first:",
+        ),
+        (
+            &in_the_way.changed,
+            "git refuses the merge while you have uncommitted changes there; commit or stash them first:",
+        ),
+    ] {
+        let named: Vec<String> = files.iter().take(IN_THE_WAY).map(|name| one_line(name)).collect();
+        let more = match files.len().saturating_sub(IN_THE_WAY) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        if !named.is_empty() {
+            page.styled(YELLOW, "WARN", &format!("{words} {}{more}", named.join(", ")));
+        }
+    }
 }
 
 fn counts(summary: &Summary) -> String {

@@ -5,6 +5,9 @@ use std::io;
 use std::process::ExitCode;
 
 use conductor_core::plan::select::SelectError;
+use conductor_engine::dispatch::broker::BrokerError;
+use conductor_engine::dispatch::distant::EngageError;
+use conductor_engine::dispatch::distant::enrolment::EnrolmentError;
 use conductor_engine::git::GitError;
 use conductor_engine::git::checkpoints::CheckpointError;
 use conductor_engine::git::workspaces::WorkspaceError;
@@ -15,6 +18,7 @@ use conductor_engine::runs::coordinator::CoordinatorError;
 use conductor_engine::runs::driving::ConcludeError;
 use conductor_engine::runs::resolve::ResolveError;
 use conductor_engine::stores::StoreError;
+use conductor_engine::worker::distant::DistantError;
 
 use crate::console::{self, Unanswered};
 
@@ -145,12 +149,55 @@ impl From<StoreError> for CliError {
     }
 }
 
+impl From<BrokerError> for CliError {
+    fn from(error: BrokerError) -> CliError {
+        match error {
+            // It says itself what to do.
+            BrokerError::Unusable { .. } => CliError::new(Exit::Unexpected, error),
+            BrokerError::Away { .. } => CliError::new(Exit::Unexpected, error)
+                .help("see that it is started and that the address is right: conductor doctor"),
+        }
+    }
+}
+
+impl From<EnrolmentError> for CliError {
+    fn from(error: EnrolmentError) -> CliError {
+        let exit = match error {
+            EnrolmentError::Taken(_) | EnrolmentError::Unknown(_) | EnrolmentError::NoToken => Exit::Usage,
+            EnrolmentError::File { .. } | EnrolmentError::Unreadable { .. } => Exit::Unexpected,
+        };
+        CliError::new(exit, error)
+    }
+}
+
+impl From<EngageError> for CliError {
+    fn from(error: EngageError) -> CliError {
+        match error {
+            EngageError::Broker(error) => error.into(),
+            EngageError::Enrolment(error) => error.into(),
+            error => CliError::new(Exit::Unexpected, error),
+        }
+    }
+}
+
+impl From<DistantError> for CliError {
+    fn from(error: DistantError) -> CliError {
+        match error {
+            DistantError::Broker(error) => error.into(),
+            DistantError::Git(error) => error.into(),
+            DistantError::Busy(_) => CliError::new(Exit::StillRunning, error),
+            error => CliError::new(Exit::Unexpected, error),
+        }
+    }
+}
+
 impl From<CoordinatorError> for CliError {
     fn from(error: CoordinatorError) -> CliError {
         match error {
             CoordinatorError::Store(error) => error.into(),
             CoordinatorError::Graph(error) => CliError::new(Exit::InvalidFile, error),
             CoordinatorError::Unrecorded { .. } => CliError::new(Exit::Interrupted, error),
+            CoordinatorError::HandedOver { .. } => CliError::new(Exit::StillRunning, error),
             CoordinatorError::Illegal(_) | CoordinatorError::Panicked(_) => {
                 CliError::new(Exit::Internal, error)
             }

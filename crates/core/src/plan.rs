@@ -23,6 +23,7 @@ pub mod permissions;
 mod preparation;
 mod race;
 pub mod recovery;
+mod resources;
 mod sandbox;
 pub mod select;
 #[cfg(test)]
@@ -53,6 +54,7 @@ pub use kinds::KINDS;
 pub use measure::{Coverage, Measure};
 pub use preparation::{Learned, MAX_LINES, Preparation};
 pub use race::{Entrant, Race, Racing, Wins};
+pub use resources::{Reached, Resource, TaskLimits};
 pub use sandbox::{Network, Sandbox, SandboxMode};
 pub use task::{Command, Priority, Task, Work};
 

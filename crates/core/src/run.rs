@@ -82,6 +82,8 @@ pub struct Run {
     paused: bool,
     /// Whose question it is paused for, where no person wanted it.
     paused_for: Option<TaskId>,
+    /// The next start is of one that goes on where another left it on purpose.
+    taken_over: bool,
     seq: u64,
     spent: Usage,
     attempts: u32,
@@ -163,6 +165,7 @@ impl Run {
             stage: Stage::Created,
             paused: false,
             paused_for: None,
+            taken_over: false,
             seq: 1,
             spent: Usage::default(),
             attempts: 0,
@@ -205,6 +208,8 @@ impl Run {
         match &record.event {
             Event::RunCreated { .. } => return Err(IllegalEvent::CreatedTwice(record.seq)),
             Event::RunStarted { .. }
+            | Event::RunHandedOver { .. }
+            | Event::RunTakenOver { .. }
             | Event::RunPaused { .. }
             | Event::RunContinued {}
             | Event::ParallelChanged { .. }
@@ -286,6 +291,7 @@ impl Run {
     fn apply_to_run(&mut self, record: &Record) {
         match &record.event {
             Event::RunStarted { options } => self.apply_start(options, record),
+            Event::RunTakenOver { .. } => self.taken_over = true,
             Event::RunPaused { by } => (self.paused, self.paused_for) = (true, by.clone()),
             Event::RunContinued {} => (self.paused, self.paused_for) = (false, None),
             Event::ParallelChanged { slots } => self.options.slots = *slots,
@@ -344,14 +350,19 @@ impl Run {
         self.active_before = self.active();
         self.active_now = record.tick;
         self.options = options.clone();
-        self.stage = Stage::Active;
-        (self.paused, self.paused_for) = (false, None);
+        let is_taken_over = std::mem::take(&mut self.taken_over);
+        if !(is_taken_over && matches!(self.stage, Stage::Draining(_))) {
+            self.stage = Stage::Active;
+        }
         // What blocks a stage that has not begun may have changed meanwhile.
         self.examined.clear();
         self.ended = None;
-        // The user who takes it up again wants to know at once.
-        let outages = std::mem::take(&mut self.outages);
-        self.parked.retain(|agent, _| !outages.contains_key(agent));
+        if !is_taken_over {
+            // The user who takes it up again wants to know at once.
+            (self.paused, self.paused_for) = (false, None);
+            let outages = std::mem::take(&mut self.outages);
+            self.parked.retain(|agent, _| !outages.contains_key(agent));
+        }
         self.times.starts += 1;
         self.restart_landings(record.tick);
     }

@@ -19,6 +19,7 @@ mod exchange;
 mod executors;
 mod expertise;
 pub(crate) mod following;
+mod handing_over;
 mod landing;
 mod leases;
 mod left;
@@ -38,6 +39,7 @@ mod requests;
 pub mod retry;
 pub mod review;
 mod reviews;
+pub mod slices;
 mod snapshot;
 mod stacks;
 mod starting;
@@ -104,6 +106,8 @@ pub struct Scheduler {
     /// Tasks whose agent is done, and whose work is looked at.
     handed_in: BTreeSet<Node>,
     done: bool,
+    /// Nothing new begins: the run is about to be left to another coordinator.
+    held_back: bool,
     /// An event that the run refused: what is held here does not fit it any more.
     illegal: Option<IllegalEvent>,
     out: Decision,
@@ -124,6 +128,7 @@ impl Scheduler {
     ) -> Result<(Scheduler, Decision), GraphError> {
         let graph = Graph::with_places(run.plan(), options.strategy, run.places())?;
         let mut scheduler = Scheduler::over(run, graph);
+        scheduler.tell_taken_over(now, resume_state.taken_over);
         scheduler.emit(now, Event::RunStarted { options: Box::new(options) });
         scheduler.stacks = Stacks::new(&scheduler.run);
         if resume_state.reopen {
@@ -159,6 +164,7 @@ impl Scheduler {
             accepted: BTreeSet::new(),
             handed_in: BTreeSet::new(),
             done: false,
+            held_back: false,
             illegal: None,
             out: Decision::default(),
             run,
@@ -245,6 +251,8 @@ impl Scheduler {
             | Input::ExpertiseLearned { .. }
             | Input::ExpertiseRetired { .. }) => self.on_expertise(now, input),
             Input::Asked(request) => self.on_request(now, request),
+            Input::HeldBack(held_back) => self.hold_all_back(held_back),
+            Input::HandedOver { from, to } => self.emit(now, Event::RunHandedOver { from, to }),
             Input::TimerDue => self.on_timer(now),
         }
         self.conclude(now)
@@ -343,17 +351,6 @@ impl Scheduler {
         self.ready.holders().map(|node| node as usize).collect()
     }
 
-    fn arm_timeout(&mut self, now: Now, place: usize) {
-        let is_accepted = self.accepted.contains(&(place as Node));
-        if let Some(timeout) = self.timeouts.get(place).copied().flatten().filter(|_| !is_accepted) {
-            let worked = match &self.run.progress(place).state {
-                TaskState::Running(running) => running.worked,
-                _ => Millis(0),
-            };
-            self.arm_until(place, now.tick + Millis(timeout.0.saturating_sub(worked.0)), timeout);
-        }
-    }
-
     /// Ends the run where nothing is left, or leaves it where nothing more may start.
     fn settle(&mut self, now: Now) {
         if self.done
@@ -366,6 +363,7 @@ impl Scheduler {
                 let outcome = self.run.outcome();
                 self.emit(now, Event::RunFinished { outcome });
             }
+            _ if self.held_back => return,
             Stage::Draining(why) => self.emit(now, Event::RunStopped { why }),
             Stage::Active if self.only_questions_are_left() || self.only_reviews_are_left() => {
                 self.emit(now, Event::RunStopped { why: DrainReason::Person });

@@ -143,7 +143,7 @@ impl Driven {
             examiner: None,
             reaper: None,
             shim: None,
-            workers: Some(Box::new(move |link| {
+            workers: Some(Box::new(move |link, _| {
                 let remote = Remote::new(link, plan);
                 *giving.lock().unwrap() = Some(remote.clone());
                 remote
@@ -152,7 +152,7 @@ impl Driven {
         let options =
             Options { isolation: Some(isolation), lease: Some(LEASE), ..Options::with_slots(tasks as u32) };
         let (coordinator, mut notices) =
-            Coordinator::new(run, Start { options, reopen: false }, world).unwrap();
+            Coordinator::new(run, Start { options, taken_over: None, reopen: false }, world).unwrap();
         let told = Arc::new(Mutex::new(Vec::new()));
         let telling = told.clone();
         tokio::spawn(async move {

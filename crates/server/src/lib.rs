@@ -8,6 +8,7 @@
 pub mod access;
 mod api;
 mod app;
+mod fleet;
 mod layouts;
 pub mod listen;
 mod live;

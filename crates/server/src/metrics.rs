@@ -1,7 +1,7 @@
 //! Metrics of all runs together. Each run is counted once and remembered, so that a counter never goes back: not when runs
 //! are removed, and not when the server is started anew.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use conductor_core::report::tally::{Counting, Gauges, Histogram, Tally};
 use conductor_core::values::ids::RunId;
@@ -12,6 +12,7 @@ use conductor_engine::runs::control::async_client;
 use conductor_engine::stores::StoredRun;
 use tokio::sync::Mutex;
 
+use crate::fleet;
 use crate::live::Runs;
 use crate::problem::Result;
 use crate::records::Records;
@@ -65,7 +66,7 @@ impl Meter {
     ) -> Result<String> {
         let mut open = self.open.lock().await;
         let mut kept = records.tallies().await?;
-        let (mut all, mut gauges) = (Tally::default(), Gauges::default());
+        let (mut all, mut gauges, mut present) = (Tally::default(), Gauges::default(), BTreeMap::new());
         for run in runs.list().await?.iter() {
             let is_live = home.is_live(&run.id);
             let before = kept.remove(run.id.as_str());
@@ -73,13 +74,16 @@ impl Meter {
             if is_live && let Ok(view) = async_client::live_view(&home.run(&run.id)).await {
                 gauges += Gauges::of(&view.snapshot);
                 self.appends.lock().await.told(&run.id, view.appends);
+                fleet::add(&mut present, view.workers);
             }
             gauges.worktrees += workspaces::count(home, &run.id) as u64;
         }
         // Of runs that are removed.
         kept.values().for_each(|(_, tally)| all += tally);
         let appends = self.appends.lock().await.all();
-        let beside = Beside { appends: Some(&appends), deliveries: Some(deliveries(records).await?) };
+        let fleet = fleet::count(&fleet::entries(home)?, &present);
+        let deliveries = deliveries(records).await?;
+        let beside = Beside { appends: Some(&appends), deliveries: Some(deliveries), fleet: Some(fleet) };
         Ok(metrics::text(&all, &gauges, beside, format))
     }
 

@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use conductor_engine::dispatch::distant::enrolment::EnrolmentError;
 use conductor_engine::host::home::HomeError;
 use conductor_engine::runs::archive::FindError;
 use conductor_engine::runs::control::ControlError;
@@ -183,6 +184,18 @@ impl From<FindError> for Problem {
                 Problem::not_found(&error).meant(meant.as_deref())
             }
             error => Problem::unavailable(error),
+        }
+    }
+}
+
+impl From<EnrolmentError> for Problem {
+    fn from(error: EnrolmentError) -> Problem {
+        match error {
+            EnrolmentError::Unknown(_) => Problem::not_found(error),
+            EnrolmentError::Taken(_) => Problem::conflict(error),
+            EnrolmentError::File { .. } | EnrolmentError::Unreadable { .. } | EnrolmentError::NoToken => {
+                Problem::internal(error)
+            }
         }
     }
 }

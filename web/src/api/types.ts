@@ -990,6 +990,17 @@ export interface WebhooksAnswer {
   schema: "conductor.webhooks/1";
 }
 
+export interface WorkerAnswer {
+  name: string;
+  state: string;
+  schema: "conductor.worker/1";
+}
+
+export interface WorkersAnswer {
+  workers: Record<string, unknown>[];
+  schema: "conductor.workers/1";
+}
+
 export interface WorktreeCleanAnswer {
   schema: "conductor.worktree-clean/1";
 }
@@ -1015,6 +1026,7 @@ export interface Answers {
   "DELETE /api/projects/{project}/webhooks/{webhook}": RemovedAnswer;
   "DELETE /api/runs/{run}/tasks/{task}/review": ReviewAnswer;
   "DELETE /api/tokens/{token}": RevokedAnswer;
+  "DELETE /api/workers/{worker}": WorkerAnswer;
   "GET /api/agents": AgentsAnswer;
   "GET /api/audit": AuditAnswer;
   "GET /api/codes/{code}": CodeAnswer;
@@ -1084,6 +1096,7 @@ export interface Answers {
   "GET /api/tokens": TokensAnswer;
   "GET /api/users": UsersAnswer;
   "GET /api/version": VersionAnswer;
+  "GET /api/workers": WorkersAnswer;
   "PATCH /api/projects/{project}/epics/{epic}": EditedAnswer;
   "PATCH /api/projects/{project}/tasks/{task}": EditedAnswer;
   "PATCH /api/projects/{project}/webhooks/{webhook}": WebhookAnswer;
@@ -1145,5 +1158,6 @@ export interface Answers {
   "POST /api/runs/{run}/tasks/{task}/skip": AnswerAnswer;
   "POST /api/tokens": TokenAnswer;
   "POST /api/users": UserAnswer;
+  "POST /api/workers/{worker}/drain": WorkerAnswer;
   "PUT /api/projects/{project}/expertise/{item}": ExpertiseItemAnswer;
 }

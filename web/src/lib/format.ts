@@ -22,6 +22,14 @@ export function dollars(value: number | null | undefined): string {
 export const count = (value: number): string => whole.format(value);
 export const tokens = (value: number): string => (value < 1000 ? whole.format(value) : compact.format(value));
 
+/** 0.5 KiB, 4.2 MiB: as the command line writes them. */
+export function bytes(value: number): string {
+  const units = ["KiB", "MiB", "GiB", "TiB"];
+  let [size, unit] = [value / 1024, 0];
+  for (; size >= 1024 && unit < units.length - 1; unit++) size /= 1024;
+  return `${size.toFixed(1)} ${units[unit]}`;
+}
+
 /** 38 s, 14 min, 1 h 6 min. */
 export function duration(ms: number | null | undefined): string {
   if (ms === null || ms === undefined) return words.unknown;

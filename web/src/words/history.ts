@@ -4,6 +4,10 @@ export const historyWords = {
   attempt_started: (n: number, agent: string | null, model: string | null, worker: number) =>
     `Attempt ${n} began${agent ? ` with ${[agent, model].filter(Boolean).join(", ")}` : ""} on worker ${worker}`,
   on: (tasks: string) => `on top of ${tasks}, which had not landed`,
+  cpu: (time: string) => `${time} of processor time`,
+  memory: (amount: string) => `${amount} of memory at most`,
+  read: (amount: string) => `${amount} read`,
+  written: (amount: string) => `${amount} written`,
   attempt_ended: (n: number, took: string) => `Attempt ${n} was done in ${took}`,
   attempt_failed: (n: number, took: string) => `Attempt ${n} failed after ${took}`,
   attempt_stopped: (n: number, took: string) => `Attempt ${n} was stopped after ${took}`,

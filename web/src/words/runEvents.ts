@@ -69,6 +69,8 @@ const SAID: Record<string, (event: RunEvent) => string> = {
   planning_accounted: () => "what planning used is counted",
   run_started: (event) => `a coordinator starts, with ${part(event.options)?.slots ?? "?"} slots`,
   plan_amended: (event) => `the plan changes; ${event.joined ?? 0} tasks join`,
+  run_handed_over: (event) => `the coordinator, version ${event.from}, leaves the run to one of version ${event.to}`,
+  run_taken_over: (event) => `a coordinator of version ${event.to} has taken the run over`,
   run_paused: (event) => (event.by ? `paused by ${event.by}` : "paused: nothing new is started"),
   run_continued: () => "goes on",
   parallel_changed: (event) => `${event.slots} slots from now on`,

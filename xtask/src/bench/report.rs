@@ -6,7 +6,9 @@ use std::process::Command;
 use super::contest::{Cell, Contestant};
 use super::core::{Figure, Load};
 use super::graph::{Shape, thousands};
-use super::{Figures, agents, expertise, git, plugins, screen, server, single, view, worktrees};
+use super::{
+    Figures, agents, confinement, expertise, git, plugins, screen, server, single, view, workers, worktrees,
+};
 use crate::steps::root;
 
 const HOW_TO_READ: &str = "\
@@ -94,6 +96,16 @@ pub(super) fn server_text(machine: &str, figures: &server::Figures) -> String {
 /// Plugins alone.
 pub(super) fn plugins_text(machine: &str, figures: &plugins::Figures) -> String {
     head(machine, &plugins::goals(figures))
+}
+
+/// Confinement alone.
+pub(super) fn confinement_text(machine: &str, figures: &confinement::Figures) -> String {
+    head(machine, &confinement::goals(figures))
+}
+
+/// Workers on other machines alone.
+pub(super) fn workers_text(machine: &str, figures: &workers::Figures) -> String {
+    head(machine, &workers::goals(figures))
 }
 
 /// Expertise alone.
@@ -185,6 +197,7 @@ fn goals(figures: &Figures, many: usize) -> Vec<Goal> {
     goals.extend(view::goals(&figures.view));
     goals.extend(server::goals(&figures.server));
     goals.extend(plugins::goals(&figures.plugins));
+    goals.extend(confinement::goals(&figures.confinement));
     goals.extend(expertise::goals(&figures.expertise));
     goals.extend(screen::goals(&figures.screen));
     goals

@@ -1,11 +1,13 @@
 //! The active run that is meant, in the words of the command line. Which one it is is decided in
 //! `conductor_engine::runs::live`.
 
+use std::time::{Duration, Instant};
+
 use conductor_core::schedule::Request;
 use conductor_core::values::ids::RunId;
 use conductor_engine::dispatch::LiveView;
 use conductor_engine::host::home::Home;
-use conductor_engine::runs::control::{self, ControlError};
+use conductor_engine::runs::control::{self, ControlError, Following};
 use conductor_engine::runs::live;
 use conductor_engine::stores::StoredRun;
 
@@ -118,6 +120,21 @@ pub(crate) fn left(run: &RunId) -> CliError {
 /// Asks a live run for something, and waits until that is recorded.
 pub(crate) fn ask(home: &Home, run: &RunId, request: &Request) -> Result<(), CliError> {
     control::elsewhere::ask(home, run, request).map_err(|error| unable(home, run, error))
+}
+
+/// How often is looked whether a process that has taken a run over answers.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Follows a run whose process does not tell of it any more, if another one has taken it over; nothing where the run is left, or
+/// not before this deadline. Blocks.
+pub(crate) fn follow_again(home: &Home, run: &RunId, deadline: Option<Instant>) -> Option<(u64, Following)> {
+    while home.is_live(run) && deadline.is_none_or(|deadline| Instant::now() < deadline) {
+        if let Ok(following) = control::follow(&home.run(run)) {
+            return Some(following);
+        }
+        std::thread::sleep(LOOK);
+    }
+    None
 }
 
 pub(crate) fn unable(home: &Home, run: &RunId, error: ControlError) -> CliError {

@@ -5,7 +5,7 @@ use clap::Command;
 use crate::output::width::{room, wrapped};
 
 /// Every command that is shown, under one heading each.
-const HEADINGS: [(&str, &[&str]); 7] = [
+const HEADINGS: [(&str, &[&str]); 8] = [
     (
         "Start",
         &[
@@ -22,8 +22,8 @@ const HEADINGS: [(&str, &[&str]); 7] = [
             "template",
         ],
     ),
-    ("Watch", &["status", "tui", "logs", "wait", "events", "runs"]),
-    ("Steer", &["pause", "resume", "cancel", "parallel", "cap", "task"]),
+    ("Watch", &["status", "tui", "attach", "logs", "wait", "events", "runs"]),
+    ("Steer", &["pause", "resume", "cancel", "parallel", "cap", "task", "handover"]),
     ("Review", &["review", "diff", "report", "explain", "expertise", "cost", "worktree", "checkpoint"]),
     (
         "Set up",
@@ -43,6 +43,7 @@ const HEADINGS: [(&str, &[&str]); 7] = [
         ],
     ),
     ("Serve", &["serve", "open", "project", "webhook", "user", "token"]),
+    ("Other machines", &["worker", "workers"]),
     ("More", &["schema", "man", "version", "help"]),
 ];
 

@@ -41,6 +41,26 @@ pub(crate) struct Tui {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Attach {
+    /// Show this run (name or prefix; default: the newest active one here)
+    #[arg(add = complete::runs())]
+    pub(crate) run: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Handover {
+    /// Take this run over (name or prefix; default: the newest active one here)
+    #[arg(add = complete::runs())]
+    pub(crate) run: Option<String>,
+    /// Leave the run where it is if commands, checks or a landing hold it up for longer than this
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5m")]
+    pub(crate) timeout: Millis,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Logs {
     /// Use the task with this id
     #[arg(add = complete::tasks(), required_unless_present = "coordinator")]

@@ -113,6 +113,15 @@ pub(crate) struct Run {
     #[arg(short = 'r', long = "repo", value_name = "OWNER/NAME", value_parser = repository)]
     pub(crate) repository: Option<String>,
 
+    /// Have workers on other machines do what works apart from your directory: they are reached over this queue,
+    /// redis:// or amqp://, encrypted rediss:// or amqps://; none is this machine alone (of a resumed run: as before)
+    #[arg(long, value_name = "URL", env = "CONDUCTOR_QUEUE", hide_env_values = true)]
+    pub(crate) queue: Option<String>,
+
+    /// With --queue: the git remote by which code gets to the workers and back; refs/conductor/ of it is used
+    #[arg(long, value_name = "URL", env = "CONDUCTOR_GIT", hide_env_values = true)]
+    pub(crate) git: Option<String>,
+
     /// Make an empty first commit if the repository has none
     #[arg(long)]
     pub(crate) first_commit: bool,
@@ -151,7 +160,8 @@ pub(crate) struct Run {
           hide_env_values = true)]
     pub(crate) outage_patience: Option<Millis>,
 
-    /// Let agents go on this long when this program is gone, for the run to be resumed; without it, they end with it
+    /// Let agents go on this long when this program is gone, for the run to be resumed; 0 ends them with it  [default:
+    /// 1m]
     #[arg(long, value_name = "TIME", value_parser = duration, env = "CONDUCTOR_ORPHAN_GRACE",
           hide_env_values = true)]
     pub(crate) orphan_grace: Option<Millis>,
@@ -178,6 +188,10 @@ pub(crate) struct Run {
     /// Mark this process as the one in the background; --detach sets it
     #[arg(long, hide = true)]
     pub(crate) detached: bool,
+
+    /// Take the run over from its process, which may be held up for so long; `handover` sets it
+    #[arg(long, hide = true, value_name = "TIME", value_parser = duration, requires_all = ["resume", "detached"])]
+    pub(crate) taking_over: Option<Millis>,
 
     /// Refuse a file with commands or settings that the project does not already use: what would be started, handed
     /// out or allowed

@@ -220,7 +220,7 @@ fn built_in() -> Vec<(String, Value)> {
         ("limits.max_attempts", Value::Null),
         ("limits.on_budget", json!("stop")),
         ("limits.outage_patience", json!("1h")),
-        ("limits.orphan_grace", Value::Null),
+        ("limits.orphan_grace", json!("1m")),
         ("limits.follow_ups", json!(0)),
         ("timeout", Value::Null),
         ("max_cost", Value::Null),

@@ -111,6 +111,7 @@ async fn examine(args: &args::Doctor) -> Result<Vec<Finding>, CliError> {
     findings.extend(state::home(args.fix).await);
     findings.push(machine::agents());
     findings.push(machine::sandbox());
+    findings.push(machine::limits());
     findings.push(machine::descriptors());
     findings.push(machine::clock());
     findings.extend(traces::state());

@@ -28,11 +28,17 @@ pub(crate) fn run(args: &args::Events) -> Result<Exit, CliError> {
         return Ok(Exit::Done);
     };
     let word = live_view.run.to_string();
+    // Listened to before the log is read, so that nothing is missed in between.
+    let mut following = control::follow(&home.run(&live_view.run)).ok();
     loop {
-        // Listened to before the log is read, so that nothing is missed in between.
-        let following = control::follow(&home.run(&live_view.run)).ok();
         block_on(out.read_the_log(Some(&word)))?;
-        if out.follow(&live_view.run, following.into_iter().flat_map(|(_, following)| following))? {
+        let is_over =
+            out.follow(&live_view.run, following.into_iter().flat_map(|(_, following)| following))?;
+        following = match is_over {
+            false => control::follow(&home.run(&live_view.run)).ok(),
+            true => live::follow_again(&home, &live_view.run, None),
+        };
+        if is_over && following.is_none() {
             break;
         }
     }
@@ -70,7 +76,7 @@ impl Out {
     ) -> Result<bool, CliError> {
         for followed in following {
             match followed? {
-                Followed::Record(record) => self.tell(run, &[record])?,
+                Followed::Record(record) => self.tell(run, &[*record])?,
                 Followed::Missed { .. } => return Ok(false),
             }
         }

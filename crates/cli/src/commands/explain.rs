@@ -1,5 +1,6 @@
 //! `conductor explain`: what will be done with a task and why, or what a code means.
 
+mod bounds;
 mod codes;
 mod failures;
 mod report;

@@ -1,6 +1,7 @@
 //! One verb, one file.
 
 pub(crate) mod agents;
+pub(crate) mod attach;
 pub(crate) mod browser;
 pub(crate) mod cap;
 pub(crate) mod checkpoint;
@@ -16,6 +17,7 @@ pub(crate) mod expertise;
 pub(crate) mod explain;
 pub(crate) mod graph;
 pub(crate) mod group;
+pub(crate) mod handover;
 pub(crate) mod import;
 pub(crate) mod init;
 mod left;
@@ -54,6 +56,8 @@ pub(crate) mod validate;
 pub(crate) mod version;
 pub(crate) mod wait;
 pub(crate) mod webhook;
+pub(crate) mod worker;
+pub(crate) mod workers;
 pub(crate) mod worktree;
 
 pub(crate) use crate::output::{answer, answer_either, answer_json, block_on, talk};

@@ -33,6 +33,13 @@ pub(crate) fn command(claim: &RunClaim, grace: Option<Millis>) -> Option<Command
     Some(command)
 }
 
+/// What starts it for a worker on another machine than its coordinator: what it leaves is done elsewhere, and ends at once.
+pub(crate) fn of_worker(folder: &Path, run: &RunId) -> Option<Command> {
+    let mut command = command_in(folder, run)?;
+    command.env(GRACE, "0s");
+    Some(command)
+}
+
 /// What starts it for the processes that carry the mark of this run.
 pub(crate) fn command_in(home: &Path, run: &RunId) -> Option<Command> {
     let mut command = Command::new(std::env::current_exe().ok()?);

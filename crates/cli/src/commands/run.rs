@@ -6,17 +6,22 @@ mod audience;
 mod checking;
 mod cloud;
 mod concluding;
-mod detach;
+pub(crate) mod detach;
 mod editing;
+mod elsewhere;
 mod finding;
+mod handing;
 pub(crate) mod issues;
-mod keys;
+pub(crate) mod keys;
 mod metrics;
 mod pipeline;
 mod places;
 mod pull_request;
+mod reaching;
+mod reading_back;
 mod signals;
 mod skipping;
+mod taking_over;
 mod traces;
 mod uncommitted;
 mod unedited;
@@ -37,7 +42,7 @@ use conductor_core::values::counted::counted;
 use conductor_core::values::ids::RunId;
 use conductor_core::values::units::{Now, Tick};
 use conductor_engine::host::clock::wall;
-use conductor_engine::host::home::{Home, RunClaim};
+use conductor_engine::host::home::Home;
 use conductor_engine::host::logs::{self, OpenLog};
 use conductor_engine::host::shortage;
 use conductor_engine::planner;
@@ -45,16 +50,14 @@ use conductor_engine::process;
 use conductor_engine::process::trash;
 use conductor_engine::records::groups::{self};
 use conductor_engine::records::metrics::MetricsFile;
-use conductor_engine::runs::coordinator::{Coordinator, Start, World};
+use conductor_engine::runs::coordinator::{Coordinator, CoordinatorError, Start, World};
 use conductor_engine::runs::driving::{Concluded, Driving};
 use conductor_engine::runs::engine;
-use conductor_engine::stores::{self, NewRun, RunLog, Store, StoredRun};
-
+use conductor_engine::stores::{self, NewRun, RunLog, Store};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tracing::Instrument as _;
 
 use super::plan::commands;
-use super::sync;
 use super::worktree::clear_after_the_dead;
 use super::{answer, block_on, talk};
 use crate::archive::patiently;
@@ -70,14 +73,14 @@ use again::Carried;
 use arguments::Resolved;
 pub(crate) use arguments::{as_started, machine, typed};
 use audience::Audience;
-use checking::{check_agents, check_sandbox, tell_of_undetected};
+use checking::{check_machine, tell_of_undetected};
 use concluding::{exit, forget_exit};
 pub(crate) use concluding::{exit_of, noted_exit};
-use editing::Reading;
 pub(crate) use finding::full_name;
-use finding::{complete_files, find, is_unfinished, nothing_to_do};
+use finding::{complete_files, is_unfinished, nothing_to_do};
 use places::{foresee, repository, workspaces, world};
 use pull_request::Publisher;
+use reading_back::{ReadBack, read_back};
 pub(crate) use unedited::is_edited;
 use watching::Watched;
 
@@ -115,8 +118,8 @@ fn begun(args: &args::Run) -> Result<Carried, CliError> {
             let new = commands::of_plan(&made.plan, None, &args.directory, file)?;
             commands::refuse(&new, file.unwrap_or(Path::new("the plan")))?;
         }
-        let absent = check_agents(&made.plan)?;
-        check_sandbox(&made.plan)?;
+        let absent = elsewhere::check(&args, &made.plan, None)?;
+        check_machine(&made.plan)?;
         tell_of_undetected(&made.plan, &args.directory);
         cloud::check(&args, &made.plan)?;
         return block_on(start_new(args, made, absent));
@@ -146,8 +149,8 @@ pub(crate) fn carry(typed: &args::Run, made: Made) -> Result<Exit, CliError> {
     if typed.dry_run {
         return dry_run(&args, &made.plan);
     }
-    let absent = check_agents(&made.plan)?;
-    check_sandbox(&made.plan)?;
+    let absent = elsewhere::check(&args, &made.plan, None)?;
+    check_machine(&made.plan)?;
     tell_of_undetected(&made.plan, &args.directory);
     cloud::check(&args, &made.plan)?;
     again::until_all_is_done(typed, block_on(start_new(args, made, absent))?)
@@ -247,7 +250,8 @@ async fn begin(
     }
     let workspaces = workspaces(repository, &options, &home, &id, &args.directory, &run).await?;
     let world = world(&args, log, claim, workspaces, &options, args.directory.clone(), ours);
-    carry_out(&args, (new.id, new.source), run, Start { options, reopen: false }, world).await
+    carry_out(&args, (new.id, new.source), run, Start { options, taken_over: None, reopen: false }, world)
+        .await
 }
 
 /// What was spent on the plan is the first thing the run has spent.
@@ -270,24 +274,28 @@ async fn account_for_planning(
 async fn take_up(args: Resolved<'_>) -> Result<Carried, CliError> {
     let home = Home::open()?;
     let store = patiently(|| stores::open(&home)).await?;
-    let (stored, claim, run, reading) = match read_back(&args, &home, &store).await {
-        Ok(read) => read,
+    let read_back = match args.typed.taking_over {
+        Some(patience) => taking_over::take(&args, &home, &store, patience).await,
+        None => read_back(&args, &home, &store).await,
+    };
+    let read_back = match read_back {
+        Ok(read_back) => read_back,
         Err(cli_error) => {
             // Closing the store would fold its log into the file, and a file that is refused stays as it is.
             std::mem::forget(store);
             return Err(cli_error);
         }
     };
-    let own_log = logging::of_run(&stored.id);
-    own_log.write_to(claim.directory());
-    let span = logs::run_span(&stored.id);
-    go_on(args, (home, store), (stored, claim, run, reading)).instrument(span).await
+    let own_log = logging::of_run(&read_back.stored.id);
+    own_log.write_to(read_back.claim.directory());
+    let span = logs::run_span(&read_back.stored.id);
+    go_on(args, (home, store), read_back).instrument(span).await
 }
 
 async fn go_on(
     mut args: Resolved<'_>,
     (home, store): (Home, Arc<dyn Store>),
-    (stored, claim, run, reading): ReadBack,
+    ReadBack { stored, claim, run, reading, taken_over }: ReadBack,
 ) -> Result<Carried, CliError> {
     let unfinished = is_unfinished(&args, &stored, &run, claim.directory());
     if unfinished {
@@ -300,11 +308,15 @@ async fn go_on(
     let log = patiently(|| RunLog::claim(&store, &stored.id)).await?;
     let (run, edited) = editing::take_over(&args, &stored, &log, (run, reading, claim.directory())).await?;
     let before = arguments::limited(run.options(), &run.plan().limits, edited.as_ref());
-    let mut options = args.options(run.plan(), Some(&before))?;
+    let mut options = match taken_over {
+        // It goes on as it was, whatever is said where it goes on.
+        Some(_) => arguments::unattended(before.clone()),
+        None => args.options(run.plan(), Some(&before))?,
+    };
     // What is left to be done of a run that is over needs no agent.
     if !unfinished || args.typed.retry_failed {
-        options.absent = check_agents(run.plan())?;
-        check_sandbox(run.plan())?;
+        options.absent = elsewhere::check(&args, run.plan(), Some(&before))?;
+        check_machine(run.plan())?;
         cloud::check(&args, run.plan())?;
     }
     places::make_output(&options)?;
@@ -321,41 +333,17 @@ async fn go_on(
         &args,
         (stored.id, stored.source),
         run,
-        Start { options, reopen: args.typed.retry_failed },
+        Start { options, taken_over, reopen: args.typed.retry_failed },
         world,
     )
     .await
-}
-
-/// A run as it was left.
-type ReadBack = (StoredRun, RunClaim, Run, Option<Reading>);
-
-/// Finds the run that is meant and reads it. Where other machines may know of it, it is claimed for this one.
-async fn read_back(args: &Resolved<'_>, home: &Home, store: &Arc<dyn Store>) -> Result<ReadBack, CliError> {
-    let mut stored = find(args, home, &store.runs().await?)?;
-    let claim = home.claim(&stored.id)?;
-    let reading = editing::begin_reading(args, &stored, claim.directory());
-    let records = store.load(&stored.id, 0).await?;
-    let run = Run::replay(&records).map_err(|error| {
-        CliError::new(Exit::Unexpected, format!("run {} cannot be read: {error}", stored.id))
-    })?;
-    let is_over = nothing_to_do(args, &stored, &run).is_some();
-    if is_over && !is_unfinished(args, &stored, &run, claim.directory()) {
-        return Ok((stored, claim, run, reading));
-    }
-    let is_named = args.resume.as_deref().is_some_and(|word| !word.is_empty());
-    stored.directory = sync::take_up(home, store, (&stored, &run, &records), is_named).await?;
-    if !stored.directory.is_dir() {
-        let message = format!("run {} works in {}, which is gone", stored.id, stored.directory.display());
-        return Err(CliError::new(Exit::Unexpected, message).help("bring the directory back, then resume"));
-    }
-    Ok((stored, claim, run, reading))
 }
 
 /// The run's own folder, from where on others may ask for it.
 fn settled(args: &Resolved<'_>, id: &RunId, world: &World) -> Result<PathBuf, CliError> {
     let state = world.claim.directory().to_owned();
     forget_exit(&state);
+    handing::keep_words(args, &state);
     if args.typed.detached {
         detach::settle(id, &state)?;
     }
@@ -369,9 +357,9 @@ async fn carry_out(
     start: Start,
     mut world: World,
 ) -> Result<Carried, CliError> {
-    let output = world.output.clone();
-    let home = Home::open()?;
+    let (output, home) = (world.output.clone(), Home::open()?);
     world.examiner = super::group::examiner(&home, &id, &source, &args.directory, run.plan());
+    let distant = elsewhere::engage(args, &id, (&run, &start.options), &mut world).await?;
     let state = settled(args, &id, &world)?;
     let (options, in_repository) = (start.options.clone(), world.workspaces.run_repo().is_some());
     let store = world.log.store().clone();
@@ -380,13 +368,8 @@ async fn carry_out(
     let _browser = super::browser::provide(run.plan(), args.typed.headless)?;
     let traces = traces::prepare(home.clone(), &world, &run);
     let metrics = metrics::source(args, home, &world);
-    let publishing = pull_request::source(
-        (args, &options),
-        &id,
-        &run,
-        world.workspaces.run_repo().map(|repo| &**repo),
-        &state,
-    );
+    let repo = world.workspaces.run_repo().map(|repo| &**repo);
+    let publishing = pull_request::source((args, &options), &id, &run, repo, &state);
     let (mut driving, notices) = Driving::begin(&run, start, world, source.clone())?;
     let coordinator = driving.coordinator();
     let closer = issues::follow(&source, &args.directory, &id, &run, &state, coordinator);
@@ -404,14 +387,18 @@ async fn carry_out(
     drop((run, graph));
     process::give_memory_back();
     let signalled = signals::watch(control.clone(), audience.words());
-    let looks = keys::watch(control.clone(), args.ui() != Ui::Json);
+    let giver = handing::Giver::of(args, &id, audience.words());
+    let looks = keys::watch(control.clone(), args.ui() != Ui::Json, giver.clone());
     let watching = file.map(|file| tokio::spawn(file.watch(control, audience.words())));
     let driven = audience.follow(driving.drive(), looks).await;
     metrics::finish(metrics);
     traces.finish();
+    if let Err(CoordinatorError::HandedOver { .. }) = &driven {
+        handing::leave(&id, &state, audience, giver.is_asked());
+    }
     let driven = driven.map_err(|error| unfinished::cli_error(&id, error, signalled.received()))?;
     watching.inspect(tokio::task::JoinHandle::abort);
-    let concluded = driven.conclude(&|word| talk(word)).await?;
+    let concluded = elsewhere::conclude(driven, distant).await?;
     let ending = concluded.bring_home(options.merge == Some(BringHome::Branch)).await?;
     let Concluded { run, graph, ledger, .. } = &concluded;
     audience.view().finish(&id, run, graph, ledger.as_ref());
@@ -444,6 +431,6 @@ fn gather(
     coordinator: &mut Coordinator,
     notices: UnboundedReceiver<String>,
 ) -> Audience {
-    let stage = Stage { id, run, options, graph, board: coordinator.board(), output };
+    let stage = Stage { id, run, options, graph, board: coordinator.board(), output, is_own: true };
     Audience::gather(args.ui(), &stage, coordinator, notices, &args.directory, args.typed.heartbeat)
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use conductor_engine::process::shim;
+use conductor_engine::worker::meter;
 
 use crate::error::Exit;
 
@@ -13,7 +14,7 @@ pub(crate) fn is_meant(words: &[OsString]) -> bool {
 }
 
 pub(crate) fn run(folder: &Path) -> Exit {
-    match shim::keep(folder) {
+    match shim::keep(folder, meter) {
         Ok(()) => Exit::Done,
         Err(error) => {
             shim::silence(&error, folder);
@@ -25,5 +26,5 @@ pub(crate) fn run(folder: &Path) -> Exit {
 /// This very program, also where another version has been installed in its place since it was started. Nowhere else is a tree
 /// of processes held together by the system.
 pub(crate) fn program() -> Option<PathBuf> {
-    cfg!(target_os = "linux").then(|| PathBuf::from("/proc/self/exe"))
+    Some(PathBuf::from("/proc/self/exe")).filter(|program| cfg!(target_os = "linux") && program.exists())
 }

@@ -9,7 +9,7 @@ use conductor_core::plan::Task;
 use conductor_core::run::event::{Event, Record};
 use conductor_core::values::ids::{RunId, TaskId};
 use conductor_engine::host::home::Home;
-use conductor_engine::runs::control::{self, Followed};
+use conductor_engine::runs::control::{self, Followed, Following};
 use serde_json::{Value, json};
 
 use super::run::{exit_of, noted_exit};
@@ -133,14 +133,25 @@ fn any_end(
     deadline: Option<Instant>,
 ) -> Result<Option<Exit>, CliError> {
     let run = teller.run;
-    let following = control::follow(&home.run(run));
-    // What is read after this has everything that is not followed.
+    let following = control::follow(&home.run(run)).ok();
+    any_end_of(home, teller, (seen, following), deadline)
+}
+
+fn any_end_of(
+    home: &Home,
+    teller: &Teller<'_>,
+    (seen, following): (u64, Option<(u64, Following)>),
+    deadline: Option<Instant>,
+) -> Result<Option<Exit>, CliError> {
+    let run = teller.run;
+    // What is read now has everything that is not followed.
     let found = block_on(read(run))?;
     let mut beside: HashSet<TaskId> = who_races(&found.run.plan().tasks).collect();
     if let Some(exit) = first_end(teller, found.records.iter().filter(|record| record.seq > seen), &beside)? {
         return Ok(Some(exit));
     }
-    let Ok((_, mut following)) = following else { return Ok(None) };
+    let Some((_, mut following)) = following else { return Ok(None) };
+    let mut last = seen;
     loop {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         if left.is_some_and(|left| left.is_zero()) {
@@ -148,16 +159,23 @@ fn any_end(
         }
         following.patience(left)?;
         match following.next() {
-            None => return Ok(None),
+            None => {
+                let again = live::follow_again(home, run, deadline);
+                return match again.is_some() {
+                    true => any_end_of(home, teller, (last, again), deadline),
+                    false => Ok(None),
+                };
+            }
             Some(Err(error))
                 if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
             Some(Err(error)) => return Err(error.into()),
             Some(Ok(Followed::Missed { after })) => return any_end(home, teller, after, deadline),
             Some(Ok(Followed::Record(record))) => {
+                last = last.max(record.seq);
                 if let Event::PlanAmended { amendment, .. } = &record.event {
                     beside.extend(who_races(&amendment.tasks));
                 }
-                if let Some(exit) = first_end(teller, std::iter::once(&record), &beside)? {
+                if let Some(exit) = first_end(teller, std::iter::once(&*record), &beside)? {
                     return Ok(Some(exit));
                 }
             }

@@ -61,7 +61,10 @@ fn times(page: &mut Page, summary: &Summary, spent: &TimeSpent) {
     }
     page.say("work", &work);
     if let Some(processes) = spent.times.processes {
+        let together =
+            processes.peak_together().map(|memory| format!(", {} at most in one task", size(memory)));
         let memory = processes.peak().map(|memory| format!(", {} at most in one process", size(memory)));
+        let memory = together.or(memory);
         page.say("cpu", &format!("{} of processor time{}", processes.cpu, memory.unwrap_or_default()));
     }
     if !list(true).is_empty() {

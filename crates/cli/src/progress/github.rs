@@ -44,7 +44,7 @@ pub(super) struct GitHub {
 
 impl GitHub {
     pub(super) fn new(stage: &Stage<'_>) -> GitHub {
-        console::say(heading(stage.id, stage.run, stage.options));
+        console::say(heading(stage));
         // Its log shows colours, terminal or not.
         let colored = match anstream::ColorChoice::global() {
             anstream::ColorChoice::Auto => std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),

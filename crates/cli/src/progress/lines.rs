@@ -7,13 +7,12 @@ use conductor_core::plan::{Amendment, Task};
 use conductor_core::report;
 use conductor_core::run::costs;
 use conductor_core::run::event::{
-    Again, Answerer, Capped, DrainReason, Event, Options, Outcome, Report, ReviewVerdict, SetAside,
-    StopReason, Usage,
+    Again, Answerer, Capped, DrainReason, Event, Outcome, Report, ReviewVerdict, SetAside, StopReason, Usage,
 };
 use conductor_core::run::recovery_words;
 use conductor_core::run::{Run, SettingsTouched, Stage, Status, Stray};
 use conductor_core::values::counted::counted;
-use conductor_core::values::ids::{RunId, TaskId};
+use conductor_core::values::ids::TaskId;
 use conductor_core::values::units::{Millis, Timestamp, Usd};
 
 use crate::end_block::one_line;
@@ -256,6 +255,12 @@ impl Lines {
                 let cost = if result.usage.is_nothing() { String::new() } else { format!(", {cost}") };
                 Some(format!("conductor: batch {number} is over: {} in {elapsed}{cost}", parts.join(", ")))
             }
+            Event::RunHandedOver { from, to } => {
+                Some(format!("conductor: the run is handed over to another process{}", versions(from, to)))
+            }
+            Event::RunTakenOver { from, to } => {
+                Some(format!("conductor: the run was taken over while it goes on{}", versions(from, to)))
+            }
             Event::RunPaused { by: Some(task) } => {
                 Some(format!("conductor: nothing new starts before {task} is answered"))
             }
@@ -396,10 +401,15 @@ pub(crate) fn amount(what: Capped, amount: u64) -> String {
 }
 
 /// What is said first.
-pub(super) fn heading(id: &RunId, run: &Run, options: &Options) -> String {
+pub(super) fn heading(shown: &super::Stage<'_>) -> String {
+    let super::Stage { id, run, options, .. } = shown;
     let total = counted(run.total(), "task");
     // What was spent on planning is in the log of a new run too.
-    let verb = if run.stage() == Stage::Created { "run" } else { "resuming" };
+    let verb = match run.stage() {
+        _ if !shown.is_own => "attached to run",
+        Stage::Created => "run",
+        _ => "resuming",
+    };
     let done = match run.count(Status::Completed) {
         0 => String::new(),
         done => format!(", {done} done before"),
@@ -409,4 +419,9 @@ pub(super) fn heading(id: &RunId, run: &Run, options: &Options) -> String {
 
 pub(super) fn is_colored() -> bool {
     anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never
+}
+
+/// Where they are not the same.
+fn versions(from: &str, to: &str) -> String {
+    if from == to { String::new() } else { format!(" (version {from} to {to})") }
 }

@@ -30,7 +30,7 @@ impl Logged {
         let path = stage.output.join(NAME);
         let file = access::options(&path).create(true).append(true).open(&path).ok();
         let mut logged = Logged { shown, file, lines: Lines::new(stage.run, false) };
-        logged.write(&line(wall(), &heading(stage.id, stage.run, stage.options)));
+        logged.write(&line(wall(), &heading(stage)));
         logged
     }
 

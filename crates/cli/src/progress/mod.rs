@@ -47,11 +47,16 @@ pub(crate) struct Stage<'a> {
     pub(crate) board: Board,
     /// Where transcripts go.
     pub(crate) output: &'a Path,
+    /// Whether this process drives it.
+    pub(crate) is_own: bool,
 }
 
-/// In the way that is asked for; in the run's own log either way.
+/// In the way that is asked for; by the process that drives it in the run's own log, too.
 pub(crate) fn of(ui: Ui, stage: &Stage<'_>) -> Box<dyn Progress> {
-    Box::new(log::Logged::new(shown(ui, stage), stage))
+    match stage.is_own {
+        true => Box::new(log::Logged::new(shown(ui, stage), stage)),
+        false => shown(ui, stage),
+    }
 }
 
 fn shown(ui: Ui, stage: &Stage<'_>) -> Box<dyn Progress> {

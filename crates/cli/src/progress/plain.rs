@@ -26,7 +26,7 @@ pub(super) struct Plain {
 
 impl Plain {
     pub(super) fn new(stage: &Stage<'_>) -> Plain {
-        console::say(heading(stage.id, stage.run, stage.options));
+        console::say(heading(stage));
         Plain { lines: Lines::new(stage.run, is_colored()), pulse: Pulse::default() }
     }
 }

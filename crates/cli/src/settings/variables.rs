@@ -94,8 +94,13 @@ const OF_TASKS: [(&str, &str); 42] = [
 ];
 
 /// What is no setting: places, and what we tell agents and our own processes.
-const OTHERS: [&str; 26] = [
+const OTHERS: [&str; 31] = [
     "CONDUCTOR_HOME",
+    "CONDUCTOR_QUEUE",
+    "CONDUCTOR_QUEUE_PLAIN",
+    "CONDUCTOR_QUEUE_PASSWORD",
+    "CONDUCTOR_GIT",
+    "CONDUCTOR_WORKER_TOKEN",
     STORE,
     "CONDUCTOR_STORE_PLAIN",
     "CONDUCTOR_PAGER",
@@ -242,7 +247,10 @@ mod tests {
             })
             .collect();
         let own = OF_OPTIONS.iter().chain(&OF_TASKS).map(|(_, variable)| *variable);
-        let mut known: Vec<&str> = own.chain(["CONDUCTOR_HOME", STORE, LOG, LOG_FORMAT]).collect();
+        let mut known: Vec<&str> = own
+            .chain(["CONDUCTOR_HOME", STORE, LOG, LOG_FORMAT])
+            .chain(["CONDUCTOR_QUEUE", "CONDUCTOR_QUEUE_PASSWORD", "CONDUCTOR_GIT", "CONDUCTOR_WORKER_TOKEN"])
+            .collect();
         named.sort_unstable();
         known.sort_unstable();
         assert_eq!(named, known);

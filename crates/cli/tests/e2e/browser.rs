@@ -3,6 +3,10 @@
 use std::fs;
 use std::time::Duration;
 
+use conductor_browser::page::Page;
+use conductor_browser::records::{self, Record};
+use conductor_browser::server::Source;
+use conductor_browser::settings::{Places, Settings};
 use conductor_testkit::browsers;
 use conductor_testkit::site::{Site, Skin};
 
@@ -66,6 +70,122 @@ fn a_session_that_only_says_it_is_done_is_not_done() {
     run.ended_within(LIMIT).expect(100);
     assert_eq!(world.statuses()["lie"], "failed");
     assert_eq!(site.sessions().len(), 1);
+}
+
+/// In the words of the format that such files are in, from a user who has no other.
+const SPRINT: &str = r#"
+config:
+  default_repository: "me/app"
+  default_pr_strategy: "manual"
+  default_retry_policy: { max_attempts: 1, backoff_factor: 2.0, initial_delay: 100, max_delay: 1000 }
+tasks:
+  - id: "BASE-001"
+    name: "Layout"
+    prompt: "Write base/readme.txt: a shop"
+    expected_deliverable: "base/readme.txt"
+    priority: high
+  - id: "API-001"
+    name: "Routes"
+    prompt: "Write api/routes.txt: GET /orders"
+  - id: "PAGE-001"
+    name: "First page"
+    prompt: "Write web/index.html: orders"
+  - id: "DOCS-001"
+    name: "Guide"
+    prompt: "Write docs/guide.md: all of it"
+    dependencies: ["BASE-001", "API-001", "PAGE-001"]
+  - id: "LIE-001"
+    name: "All talk"
+    prompt: "only pretend"
+    dependencies: ["DOCS-001"]
+  - id: "LAST-001"
+    name: "Built on talk"
+    prompt: "Write last.txt: never"
+    dependencies: ["LIE-001"]
+"#;
+
+/// The browser that a run has opened, in the hands of its user.
+struct Hands<'a> {
+    world: &'a World,
+    site: &'a Site,
+}
+
+impl Hands<'_> {
+    fn places(&self) -> Places {
+        Places::in_home(&self.world.home())
+    }
+
+    fn page(&self) -> Page {
+        let settings = Settings { site: self.site.url(), headless: true, ..Settings::default() };
+        Source::new(&settings, &self.places()).connect().unwrap()
+    }
+
+    /// As soon as one is asked for.
+    fn sign_in(&self) {
+        let is_asked = |record: &Record| record.state.starts_with("waiting for your sign-in");
+        let asked = || records::all(&self.places()).iter().any(is_asked).then_some(());
+        wait_for("a sign-in to be asked for", asked);
+        let mut page = self.page();
+        page.open_tab().unwrap();
+        page.navigate(&format!("{}/code", self.site.url())).unwrap();
+        let view = page.view().unwrap();
+        let button = view.snapshot.nodes.iter().find(|node| node.name.starts_with("Continue with")).unwrap();
+        page.click(button.reference.as_deref().unwrap(), "sign in").unwrap();
+        page.close_tab().unwrap();
+        page.close();
+    }
+
+    /// The addresses of the sessions that are watched, when there are so many.
+    fn watched(&self, count: usize) -> Vec<String> {
+        let addresses = || {
+            let all: Vec<String> =
+                records::all(&self.places()).into_iter().filter_map(|record| record.url).collect();
+            (all.len() == count).then_some(all)
+        };
+        wait_for("each session to have its address", addresses)
+    }
+
+    /// The renderer of a tab dies, as of memory or a bug.
+    fn crash(&self, address: &str) {
+        let mut page = self.page();
+        let tab = page.tabs().unwrap().into_iter().find(|tab| tab.url == address).unwrap();
+        page.select_tab(tab.index).unwrap();
+        let _ = page.navigate("chrome://crash");
+        page.close();
+    }
+}
+
+#[test]
+fn three_at_once_outlast_a_crash_and_the_end_of_a_sign_in_and_a_lie_is_not_done() {
+    let Some((world, site)) = stage(SPRINT) else { return };
+    let config = world.home().join("config.yaml");
+    let before = fs::read_to_string(&config).unwrap();
+    fs::write(&config, before + "agent: cloud\ncloud: { transport: browser, push: true }\n").unwrap();
+    site.set(|faults| {
+        faults.login = true;
+        faults.work = Duration::from_secs(20);
+    });
+    let hands = Hands { world: &world, site: &site };
+    let run = world.spawn(&mut command(&world, &["run", "../tasks.yaml", "--parallel", "3"]));
+    hands.sign_in();
+    let sessions = hands.watched(3);
+    hands.crash(&sessions[0]);
+    site.expire();
+    hands.sign_in();
+    site.set(|faults| faults.work = Duration::from_millis(300));
+    run.ended_within(LIMIT).expect(100);
+    let statuses = world.statuses();
+    for task in ["BASE-001", "API-001", "PAGE-001", "DOCS-001"] {
+        assert_eq!(statuses[task], "completed", "{statuses:?}");
+    }
+    assert_eq!((&statuses["LIE-001"][..], &statuses["LAST-001"][..]), ("failed", "skipped"));
+    assert_eq!(site.sessions().len(), 5, "each prompt was submitted once");
+    let branch = format!("conductor/{}", world.run_id());
+    let files = git(&world, &["ls-tree", "-r", "--name-only", &branch]);
+    for file in ["base/readme.txt", "api/routes.txt", "web/index.html", "docs/guide.md"] {
+        assert!(files.contains(file), "{files}");
+    }
+    assert!(!files.contains("last.txt"), "{files}");
 }
 
 #[test]

@@ -4,8 +4,10 @@ mod escapes;
 mod honesty;
 mod network;
 
+use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
 use std::process::Command;
 
 use crate::harness::{Ended, World, skipped};
@@ -33,8 +35,7 @@ fn world(script: &str, settings: &str) -> World {
 
 /// Whether agents can be confined here at all. Where not, the test says so, and fails where it has to work.
 pub(crate) fn can_confine(world: &World) -> bool {
-    let found = world.conductor(&["doctor", "--machine", "--json"]).json();
-    let sandbox = found["findings"].as_array().unwrap().iter().find(|one| one["check"] == "sandbox").unwrap();
+    let sandbox = sandbox(world);
     let works = sandbox["level"] == "ok";
     if !works {
         let why = &sandbox["told"];
@@ -42,6 +43,52 @@ pub(crate) fn can_confine(world: &World) -> bool {
         skipped(&why.to_string());
     }
     works
+}
+
+/// By what agents are confined.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Tier {
+    Bubblewrap,
+    Landlock,
+}
+
+/// As `can_confine`, by the tier that is to be tried: the weaker one is had by having nothing of the stronger.
+pub(crate) fn can_confine_by(world: &mut World, tier: Tier) -> bool {
+    if tier == Tier::Bubblewrap {
+        return can_confine(world);
+    }
+    without_bubblewrap(world);
+    let told = sandbox(world)["told"].to_string();
+    let works = told.contains("landlock: agents do not reach");
+    if !works {
+        assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "landlock must work in CI: {told}");
+        skipped(&told);
+    }
+    works
+}
+
+/// All programs of this machine, and no bubblewrap.
+pub(crate) fn without_bubblewrap(world: &mut World) {
+    let path = world.variable("PATH");
+    let others = std::env::split_paths(&path).enumerate().map(|(number, folder)| {
+        if !folder.join("bwrap").exists() {
+            return folder;
+        }
+        let tools = world.root().join(format!("tools-{number}"));
+        fs::create_dir_all(&tools).unwrap();
+        for file in fs::read_dir(&folder).unwrap().flatten().filter(|file| file.file_name() != "bwrap") {
+            let _ = symlink(file.path(), tools.join(file.file_name()));
+        }
+        tools
+    });
+    let path = std::env::join_paths(others.collect::<Vec<_>>()).unwrap();
+    world.set("PATH", path);
+}
+
+/// What doctor says of confinement.
+fn sandbox(world: &World) -> serde_json::Value {
+    let found = world.conductor(&["doctor", "--machine", "--json"]).json();
+    found["findings"].as_array().unwrap().iter().find(|one| one["check"] == "sandbox").unwrap().clone()
 }
 
 /// Who the program is run as.
@@ -61,23 +108,41 @@ fn users() -> Vec<User> {
     }
 }
 
+/// Has all of the world belong to that user.
+fn give(world: &World, user: User) {
+    if user == User::Ordinary {
+        let owner = format!("{ORDINARY}:{ORDINARY}");
+        // Links are to stay links: what they lead to is the system's.
+        let given = Command::new("chown").args(["-hR", &owner]).arg(world.root()).status();
+        assert!(given.unwrap().success());
+    }
+}
+
 /// Runs the world's task file as that user.
 fn run(world: &World, user: User) -> Ended {
-    let args = ["run", "../tasks.yaml", "--ui", "plain"];
-    match user {
-        User::Own => world.spawn(&mut command(world, &args)).ended(),
-        User::Ordinary => {
-            let id = ORDINARY.to_string();
-            let given = Command::new("chown").args(["-R", &format!("{id}:{id}")]).arg(world.root()).status();
-            assert!(given.unwrap().success());
-            let own = command(world, &args);
-            let mut other = world.command_of("setpriv");
-            other.current_dir(own.get_current_dir().unwrap());
-            other.args(["--reuid", &id, "--regid", &id, "--clear-groups", "--"]);
-            other.arg(own.get_program()).args(own.get_args());
-            world.spawn(&mut other).ended()
-        }
+    started(world, user, &[])
+}
+
+/// The same by a shell that has a file open.
+fn run_leaving_open(world: &World, user: User, file: &Path) -> Ended {
+    let file = file.to_str().unwrap();
+    started(world, user, &["sh", "-c", "exec 7< \"$0\"; exec \"$@\"", file])
+}
+
+fn started(world: &World, user: User, before: &[&str]) -> Ended {
+    give(world, user);
+    let own = command(world, &["run", "../tasks.yaml", "--ui", "plain"]);
+    let id = ORDINARY.to_string();
+    let mut words: Vec<&OsStr> = before.iter().map(OsStr::new).collect();
+    if user == User::Ordinary {
+        let other = ["setpriv", "--reuid", &id, "--regid", &id, "--clear-groups", "--"];
+        words.extend(other.map(OsStr::new));
     }
+    words.push(own.get_program());
+    words.extend(own.get_args());
+    let mut command = world.command_of(words[0].to_str().unwrap());
+    command.args(&words[1..]).current_dir(own.get_current_dir().unwrap());
+    world.spawn(&mut command).ended()
 }
 
 /// A file of what landed.

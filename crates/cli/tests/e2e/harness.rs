@@ -86,6 +86,11 @@ impl World {
         self.env.insert(name.into(), value.into());
     }
 
+    /// Agents end with their coordinator, as where nothing can hold them: what comes after that is looked at.
+    pub(crate) fn without_grace(&mut self) {
+        self.set("CONDUCTOR_ORPHAN_GRACE", "0");
+    }
+
     pub(crate) fn variable(&self, name: &str) -> OsString {
         self.env[std::ffi::OsStr::new(name)].clone()
     }

@@ -146,6 +146,7 @@ const READING: &[(&str, &str)] = &[
     ("validate", "../tasks.yaml"),
     ("version", ""),
     ("wait", ""),
+    ("workers list", ""),
     ("worktree list", ""),
     ("worktree sync", ""),
 ];
@@ -154,14 +155,14 @@ const READING: &[(&str, &str)] = &[
 /// `group list` answer in the form that other programs know, which has no schema.
 const ELSEWHERE: &str = "agents test, browser probe, cancel, cap, checkpoint create, checkpoint rollback, expertise show, \
     expertise add, expertise edit, expertise retire, expertise restore, expertise history, expertise improve, expertise learn, \
-    expertise resume, expertise import, group detect, group list, group execute, group status, group wait, group report, import beads, import github, \
+    expertise resume, expertise import, group detect, group list, group execute, group status, group wait, group report, handover, import beads, import github, \
     import linear, import task-master, import vibe-kanban, import plugin, init, open, orchestrate, parallel, pause, plan, \
     plugin add, plugin remove, plugin new, plugin test, plugin verify, project add, project show, project remove, resume, \
     review approve, review send-back, review edit, review drop, run, runs prune, serve, setup, store copy, sync push, sync pull, sync status, sync claim, sync release, sync forget, \
     sync key, task approve, task deny, \
     task send, task retry, task skip, task cancel, task priority, template new, token add, token revoke, user add, user grant, \
     user disable, user enable, user passwd, webhook add, webhook list, webhook remove, webhook deliveries, worktree path, \
-    worktree clean, worktree merge, worktree resolve";
+    worktree clean, worktree merge, worktree resolve, workers token, workers drain, workers revoke";
 
 /// Every command that has `--json`, as the pages made of clap's tree have it.
 fn with_json() -> Vec<String> {

@@ -107,6 +107,82 @@ fn a_key_tells_what_is_at_work_and_the_terminal_is_left_as_it_was() {
     assert!(terminal.is_plain());
 }
 
+/// A run in the background comes back to a terminal, is left going on, comes back again, and is seen to its end.
+#[test]
+fn a_run_in_the_background_comes_back_to_a_terminal_and_is_left_again() {
+    let world = World::with(ONE);
+    world.conductor(&["attach"]).expect(4);
+    world.conductor(&["run", "tasks.yaml", "--detach"]).expect(0).says("conductor attach");
+    world.wait_for_file("started");
+    for key in [b"d", b"q"] {
+        let mut terminal = Terminal::start(&world, &["attach"]);
+        terminal.wait_for("d or q leaves the run going on");
+        wait_for("keys to be read", || (!terminal.is_plain()).then_some(()));
+        terminal.press(b"t");
+        terminal.wait_for("at work\r\n  first  ");
+        terminal.press(key);
+        assert_eq!(terminal.code(), Some(0), "{}", terminal.shown());
+        assert!(terminal.is_plain());
+        terminal.wait_for("goes on; back to it: conductor attach");
+    }
+    let mut terminal = Terminal::start(&world, &["attach", &world.run_id()]);
+    terminal.wait_for("d or q leaves the run going on");
+    world.write("go", "");
+    assert_eq!(terminal.code(), Some(0), "{}", terminal.shown());
+    terminal.wait_for("second");
+    assert!(terminal.is_plain());
+    assert!(terminal.shown().contains("attached to run"), "{}", terminal.shown());
+    let log = world.home().join("runs").join(world.run_id()).join("orchestrator.log");
+    let log = std::fs::read_to_string(log).unwrap();
+    assert_eq!((log.matches("ok      first").count(), log.matches("resuming").count()), (1, 0), "{log}");
+}
+
+/// Ctrl-C asks the run what it asks it in the foreground, and a signal that ends the view does not end the run.
+#[test]
+fn a_view_that_is_ended_leaves_the_run_and_ctrl_c_lets_what_runs_finish() {
+    let world = World::with(ONE);
+    world.conductor(&["run", "tasks.yaml", "--detach"]).expect(0);
+    world.wait_for_file("started");
+    let mut terminal = Terminal::start(&world, &["attach"]);
+    terminal.wait_for("d or q leaves the run going on");
+    terminal.signal(Signal::TERM);
+    assert_eq!(terminal.code(), Some(143), "{}", terminal.shown());
+    assert!(terminal.is_plain());
+    let mut terminal = Terminal::start(&world, &["attach"]);
+    wait_for("keys to be read", || (!terminal.is_plain()).then_some(()));
+    terminal.press(b"\x03");
+    terminal.wait_for("starting nothing new");
+    world.write("go", "");
+    terminal.code();
+    assert_eq!(world.logged("attempt_started"), ["first"]);
+    assert_eq!(world.logged("task_completed"), ["first"]);
+}
+
+/// A run of a command that holds its process, and of what comes after it.
+#[test]
+fn a_key_gives_the_run_away_as_soon_as_nothing_holds_it() {
+    let world = World::with(ONE);
+    let mut terminal = Terminal::start(&world, &["run", "tasks.yaml"]);
+    world.wait_for_file("started");
+    wait_for("keys to be read", || (!terminal.is_plain()).then_some(()));
+    terminal.press(b"d");
+    terminal.wait_for("waiting for the command of first");
+    terminal.press(b"d");
+    terminal.wait_for("the run stays here");
+    terminal.press(b"d");
+    wait_for("the second time", || (terminal.shown().matches("waiting for").count() == 2).then_some(()));
+    world.write("go", "");
+    assert_eq!(terminal.code(), Some(0), "{}", terminal.shown());
+    assert!(terminal.is_plain());
+    terminal.wait_for("goes on in the background; back to it: conductor attach");
+    world.conductor(&["wait"]).expect(0);
+    assert_eq!(world.logged("task_completed"), ["first", "second"]);
+    let order = world.sql(
+        "SELECT group_concat(substr(body, 3, 12), ' ') FROM events WHERE body LIKE '{\"run_handed_over\"%' OR body LIKE '{\"attempt_started\"%'",
+    );
+    assert_eq!(order.trim(), "attempt_star run_handed_o attempt_star");
+}
+
 #[test]
 fn a_stopped_run_gives_the_terminal_back_and_takes_it_again() {
     let world = World::with(ONE);

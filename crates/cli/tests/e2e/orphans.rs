@@ -48,8 +48,8 @@ fn of_task(run: &str, task: &str) -> Vec<u32> {
 }
 
 #[test]
-fn agents_that_held_the_pipe_of_a_killed_coordinator_are_ended_at_once_and_commands_get_their_grace() {
-    let world = conversation(
+fn without_a_grace_everything_is_ended_with_its_coordinator() {
+    let mut world = conversation(
         "
 config: { agent: talker }
 tasks: [{ id: agent, prompt: 'work' }, { id: command, run: 'echo up > command; exec sleep 600' }]
@@ -57,17 +57,17 @@ tasks: [{ id: agent, prompt: 'work' }, { id: command, run: 'echo up > command; e
         // A program it starts has left its group and its session.
         "setsid sh -c 'echo up > child; exec sleep 600' & while :; do echo x >> asked; sleep 0.02; done",
     );
+    world.without_grace();
     let live = world.start(&["run", "tasks.yaml", "-p", "2"]);
     ["command", "child", "asked"].iter().for_each(|file| world.wait_for_file(file));
     wait_for("both to be noted", || (world.logged("process_started").len() == 2).then_some(()));
     let run = world.run_id();
     assert!(of_task(&run, "agent").len() > 1);
     let died = kill(live);
-    wait_for("the agent to go", || of_task(&run, "agent").is_empty().then_some(()));
+    wait_for("all to go", || leftovers(&run).is_empty().then_some(()));
     let took = died.elapsed();
-    eprintln!("the agent was ended {} ms after its coordinator", took.as_millis());
+    eprintln!("all were ended {} ms after their coordinator", took.as_millis());
     assert!(took < BOUND, "{took:?}");
-    assert_eq!(of_task(&run, "command").len(), 1, "a command needs no coordinator to go on");
 }
 
 #[test]
@@ -101,10 +101,11 @@ tasks: [{ id: agent, prompt: 'work' }, { id: command, run: 'echo up > command; e
 
 #[test]
 fn an_agent_is_ended_with_a_coordinator_that_dies_before_it_is_noted() {
-    let world = conversation(
+    let mut world = conversation(
         "{ config: { agent: talker }, tasks: [{ id: agent, prompt: 'work' }] }",
         "echo up > up; while :; do sleep 0.02; done",
     );
+    world.without_grace();
     let live = world.start(&["run", "tasks.yaml"]);
     world.wait_for_file("up");
     let run = world.run_id();
@@ -115,11 +116,12 @@ fn an_agent_is_ended_with_a_coordinator_that_dies_before_it_is_noted() {
 #[test]
 fn three_claudes_ask_nothing_more_once_their_coordinator_is_killed() {
     let tasks: String = ["one", "two", "three"].map(|name| prompt(name, "")).concat();
-    let Some(bench) = Bench::new(Agent::Claude, "", &tasks) else { return };
+    let Some(mut bench) = Bench::new(Agent::Claude, "", &tasks) else { return };
     for name in ["one", "two", "three"] {
         let script = (0..200).fold(Script::new(), |script, turn| script.run(format!("echo {turn}")));
         bench.script(name, script.finish("Done."));
     }
+    bench.world.without_grace();
     let live = bench.run(&["-p", "3"]);
     ["one", "two", "three"].iter().for_each(|name| bench.await_requests(name, 2));
     let run = bench.world.run_id();
@@ -164,8 +166,9 @@ fn recorded(world: &World) -> u64 {
 
 #[test]
 fn what_agents_spent_unheard_is_counted_when_the_run_is_taken_up() {
-    let world =
+    let mut world =
         conversation("{ config: { agent: talker }, tasks: [{ id: agent, prompt: 'work' }] }", SPENDER);
+    world.without_grace();
     let live = world.start(&["run", "tasks.yaml"]);
     wait_for("what it said first", || (recorded(&world) == 1000).then_some(()));
     spend_unheard(&world, live);
@@ -188,7 +191,7 @@ fn what_agents_spent_unheard_is_counted_when_the_run_is_taken_up() {
 
 #[test]
 fn what_was_heard_is_not_counted_twice_though_an_attempt_opens_several_streams() {
-    let world = conversation(
+    let mut world = conversation(
         "
 config: { agent: talker, fix_rounds: 1 }
 tasks: [{ id: agent, prompt: 'work', verify: ['test -e again'] }]
@@ -196,6 +199,7 @@ tasks: [{ id: agent, prompt: 'work', verify: ['test -e again'] }]
         // The first round ends well and is sent back; the second goes on until it is killed.
         &SPENDER.replacen("spend\n", "spend\n[ -e round ] || { touch round; echo '{\"type\":\"result\",\"ok\":true,\"text\":\"done\"}'; exit 0; }\n", 1),
     );
+    world.without_grace();
     let live = world.start(&["run", "tasks.yaml"]);
     world.wait_for_file("begun-2");
     wait_for("both rounds", || (recorded(&world) == 2000).then_some(()));
@@ -226,13 +230,14 @@ fn a_run_whose_cap_was_passed_unheard_starts_nothing_more() {
 fn what_three_claudes_spent_unheard_is_what_their_provider_handed_out() {
     let names = ["one", "two", "three"];
     let tasks: String = names.map(|name| prompt(name, "")).concat();
-    let Some(bench) = Bench::new(Agent::Claude, "", &tasks) else { return };
+    let Some(mut bench) = Bench::new(Agent::Claude, "", &tasks) else { return };
     for name in names {
         // Whatever is asked after the first answer, be it before or after the kill, is handed out nothing.
         let refused = Fault::of(Kind::Overloaded);
         let script = Script::new().run(format!("echo {name} > {name}.txt")).slow(600_000).error(refused);
         bench.script(name, script.finish("Done."));
     }
+    bench.world.without_grace();
     let live = bench.run(&["-p", "3"]);
     names.iter().for_each(|name| bench.await_requests(name, 1));
     live.signal(Signal::STOP);
@@ -410,8 +415,9 @@ fn a_daemon_that_wiped_its_mark_is_ended_when_its_run_is_taken_up() {
 #[test]
 fn a_daemon_of_an_agent_goes_with_it_when_the_coordinator_is_killed() {
     let script = format!("{WIPES}; while :; do sleep 0.1; done").replace("AGENT", &crate::harness::agent());
-    let world =
+    let mut world =
         conversation("{ config: { agent: talker }, tasks: [{ id: agent, prompt: 'work' }] }", &script);
+    world.without_grace();
     let live = world.start(&["run", "tasks.yaml"]);
     let daemon = daemon(&world);
     wait_until_seen(&world, daemon);

@@ -125,11 +125,13 @@ fn one_that_fails_does_not_hold_up_the_other_nor_change_the_exit_code() {
 
 #[test]
 fn killed_in_the_middle_it_is_decided_once() {
-    let world = world(
+    let mut world = world(
         &format!("{AWAIT}; echo begun > one.txt; touch HERE/one-at-work; await go; echo one > out.txt"),
         &format!("{AWAIT}; touch HERE/other-at-work; echo half > half.txt; await never"),
         "  - { id: t, prompt: Write it, race: [one, other] }\n",
     );
+    // Each of them begins anew.
+    world.without_grace();
     let mut live = world.spawn(&mut command(&world, &["run", "../tasks.yaml", "-p", "2"]));
     for _ in 0..3 {
         world.wait_for_file("one-at-work");

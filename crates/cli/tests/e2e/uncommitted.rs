@@ -78,7 +78,8 @@ fn a2_a_run_can_start_from_what_is_not_committed() {
     let (before, index, head) =
         (checkout(&world), git(&world, &["ls-files", "-s"]), git(&world, &["rev-parse", "HEAD"]));
     let ended = conductor(&world, &["run", "../tasks.yaml", "--include-uncommitted"]).expect(0);
-    ended.says("made of 3 uncommitted files").says("1 task landed");
+    let ended = ended.says("made of 3 uncommitted files").says("1 task landed");
+    ended.says("git refuses the merge while you have").says("stash them first: f.txt, gone.txt");
     assert_eq!(on_branch(&world, "seen.txt"), "unstaged\nuntracked");
     assert_eq!(
         (checkout(&world), git(&world, &["ls-files", "-s"])),

@@ -7,6 +7,7 @@
 //! a program puts somewhere tomorrow.
 
 mod agents;
+mod grants;
 pub mod hosts;
 mod paths;
 
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::plan::{Network, Sandbox, Task};
+pub use grants::Grant;
 use hosts::HostRule;
 pub use paths::PROTECTED;
 use paths::{CACHES, MOVED, OF_THE_CHECKOUT, OF_THE_SYSTEM, OF_THE_WORKTREE, SYSTEM, TOOLS};
@@ -113,6 +115,38 @@ impl Confinement {
         found.agent(task.agent_name());
         found.workspace(task.sandbox.as_deref());
         Ok(Confinement { mounts: found.mounts, reach: reach(task, around) })
+    }
+
+    /// Without what lies in a folder that an agent writes and is not plainly there: it could have put a link, and what that leads
+    /// to is not what was meant. `is_plain` is asked about a folder and a path below it. The git directory that worktrees share
+    /// is no such folder: links in there are the user's, and lie under what is only to be read.
+    pub fn without_links(mut self, is_plain: &dyn Fn(&str, &str) -> bool) -> Confinement {
+        let mounts = std::mem::take(&mut self.mounts);
+        let is_split = |folder: &Mount| {
+            mounts.iter().any(|part| {
+                part.access == Access::Fresh
+                    && part.path != folder.path
+                    && is_within(&part.path, &folder.path)
+            })
+        };
+        let is_meant = |mount: &&Mount| {
+            let is_shown = matches!(mount.access, Access::Read | Access::Write | Access::Make);
+            let mut over = mounts.iter().filter(|over| {
+                matches!(over.access, Access::Write | Access::Make)
+                    && over.path != mount.path
+                    && is_within(&mount.path, &over.path)
+                    && !is_split(over)
+            });
+            let below = |over: &Mount| mount.path[over.path.len()..].trim_matches('/').to_owned();
+            !is_shown || over.all(|over| is_plain(&over.path, &below(over)))
+        };
+        self.mounts = mounts.iter().filter(is_meant).cloned().collect();
+        self
+    }
+
+    /// Whether it reaches nothing of the network at all.
+    pub fn is_offline(&self) -> bool {
+        self.reach.as_ref().is_some_and(Vec::is_empty)
     }
 
     /// Services of this machine that it reaches, as host and port.

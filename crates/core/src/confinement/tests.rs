@@ -224,3 +224,107 @@ fn a_limited_network_reaches_its_list_its_model_and_the_tools_of_the_run() {
     let offline = Confinement::of(&command, &around(&[])).unwrap();
     assert_eq!(access(&offline, "/home/ada/.cargo/registry/src"), Some(Access::Read));
 }
+
+/// What the kernel's rules open of a path: nothing, reading, or writing.
+fn opened(grants: &[Grant], path: &str) -> Option<bool> {
+    let over = grants.iter().filter(|grant| is_within(path, &grant.path));
+    over.map(|grant| grant.writes).reduce(|one, other| one || other)
+}
+
+#[test]
+fn where_rules_only_open_what_is_kept_back_is_left_out() {
+    let common = "/home/ada/app/.git".to_owned();
+    let own = format!("{common}/worktrees/r-1");
+    let git = GitPlace::Worktree { common: common.clone(), own: own.clone() };
+    let around = Surroundings { git, present: vec![".mcp.json".to_owned()], ..around(&[]) };
+    let tree = around.tree.clone();
+    let children = |folder: &str| -> Vec<String> {
+        let names: &[&str] = match folder {
+            "/etc" => &["passwd", "shadow", "ssl", "ssh"],
+            "/etc/ssl" => &["certs", "private"],
+            "/home/ada/app/.git" => {
+                &["objects", "refs", "packed-refs", "config", "hooks", "HEAD", "worktrees"]
+            }
+            other => panic!("{other} is not split"),
+        };
+        names.iter().map(|name| (*name).to_owned()).collect()
+    };
+    let grants = Confinement::of(&prompt("claude"), &around).unwrap().grants(&children);
+    for (path, expected) in [
+        ("/usr/bin/git", Some(false)),
+        ("/etc/passwd", Some(false)),
+        ("/etc/ssl/certs/x", Some(false)),
+        ("/etc/ssl/private/x", None),
+        ("/etc/shadow", None),
+        ("/etc/ssh/x", None),
+        ("/home/ada/.ssh/id", None),
+        ("/home/ada/.netrc", None),
+        ("/tmp/x", None),
+        ("/home/ada/.claude/.credentials.json", Some(true)),
+        ("/home/ada/.claude/settings.json", None),
+        ("/home/ada/.claude/hooks/x", Some(false)),
+        ("/home/ada/.conductor/conductor.db", None),
+        ("/home/ada/.conductor/runs/r/workspaces/r-2/x", None),
+        (&format!("{tree}/src/x.rs"), Some(true)),
+        // What a rule cannot keep back is told of in the docs.
+        (&format!("{tree}/.mcp.json"), Some(true)),
+        (&format!("{common}/objects/x"), Some(true)),
+        (&format!("{common}/packed-refs"), Some(true)),
+        (&format!("{common}/config"), Some(false)),
+        (&format!("{common}/hooks/x"), Some(false)),
+        (&format!("{common}/HEAD"), Some(false)),
+        (&format!("{common}/new"), None),
+        (&format!("{common}/worktrees/r-2/HEAD"), None),
+        (&format!("{own}/HEAD"), Some(true)),
+    ] {
+        assert_eq!(opened(&grants, path), expected, "{path}");
+    }
+}
+
+#[test]
+fn a_later_word_about_a_path_counts_for_rules_too() {
+    let mount = |path: &str, access| Mount { path: path.to_owned(), access };
+    let grants = |mounts: Vec<Mount>| {
+        Confinement { mounts, reach: None }.grants(&|folder| panic!("{folder} is not split"))
+    };
+    let hidden = grants(vec![mount("/a/b", Access::Write), mount("/a", Access::Hidden)]);
+    assert_eq!(opened(&hidden, "/a/b"), None);
+    let read = grants(vec![mount("/a", Access::Write), mount("/a", Access::Read)]);
+    assert_eq!(opened(&read, "/a/x"), Some(false));
+    let given = grants(vec![mount("/a", Access::Read), mount("/a/b", Access::Write)]);
+    assert_eq!((opened(&given, "/a/b/x"), opened(&given, "/a/x")), (Some(true), Some(false)));
+    let state = grants(vec![mount("/a", Access::Write), mount("/a/state", Access::Hidden)]);
+    assert_eq!(opened(&state, "/a/new"), Some(true), "new files are made in it");
+}
+
+#[test]
+fn a_link_in_what_an_agent_writes_is_not_followed() {
+    use Access::*;
+    let tree = around(&[]).tree;
+    let sandbox = Sandbox {
+        read: vec!["linked".into(), "plain".into(), "/data/linked".into()],
+        write: vec!["sub/linked".into(), "~/out/linked".into(), "~/out".into()],
+        mode: SandboxMode::Prefer,
+    };
+    let task = Task { sandbox: Some(Box::new(sandbox)), ..prompt("opencode") };
+    let is_plain = |_: &str, path: &str| !path.ends_with("linked") && path != "bin";
+    let confinement = Confinement::of(&task, &around(&[])).unwrap().without_links(&is_plain);
+    for (path, wanted) in [
+        (format!("{tree}/linked"), Some(Write)),
+        (format!("{tree}/sub/linked"), Some(Write)),
+        (format!("{tree}/plain"), Some(Read)),
+        // The user's own, in a place that no agent writes.
+        ("/data/linked".to_owned(), Some(Read)),
+        ("/home/ada/.local/share/opencode/bin".to_owned(), Some(Make)),
+        ("/home/ada/out/linked".to_owned(), Some(Write)),
+    ] {
+        assert_eq!(access(&confinement, &path), wanted, "{path}");
+        let is_named = confinement.mounts.iter().any(|mount| mount.path == path);
+        assert_eq!(is_named, path.ends_with("plain") || path.starts_with("/data"), "{path}");
+    }
+    let common = "/home/ada/app/.git".to_owned();
+    let git = GitPlace::Worktree { own: format!("{common}/worktrees/r-1"), common: common.clone() };
+    let around = Surroundings { git, ..around(&[]) };
+    let kept = Confinement::of(&prompt("claude"), &around).unwrap().without_links(&|_, path| path != "hooks");
+    assert_eq!(access(&kept, &format!("{common}/hooks/x")), Some(Read), "a link of the user's");
+}

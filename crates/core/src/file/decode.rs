@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use crate::plan::Priority;
+use crate::plan::{Priority, Resource};
 use crate::values::units::{Millis, Usd};
 
 use super::amount::{self, BadDuration};
@@ -248,24 +248,56 @@ pub(super) fn map_of<T>(
     }
 }
 
-/// Amounts of named resources. `memory` may have a unit and is kept in bytes.
+/// Amounts of named resources. Those that are amounts of bytes may have a unit.
 pub(super) fn resources(r: &mut Report<'_>, what: &str, node: &Node) -> Option<BTreeMap<String, u64>> {
     map_of(resource)(r, what, node)
 }
 
+/// What agents hold where their tasks say nothing, by the agent's name.
+pub(super) fn agent_resources(
+    r: &mut Report<'_>,
+    what: &str,
+    node: &Node,
+) -> Option<BTreeMap<String, BTreeMap<String, u64>>> {
+    map_of(resources)(r, what, node)
+}
+
 fn resource(r: &mut Report<'_>, name: &str, node: &Node) -> Option<u64> {
-    let (Value::Str(text), "memory") = (&node.value, name) else {
-        return count(1..=u64::MAX)(r, name, node);
+    let Some(resource) = Resource::of(name) else { return count(1..=u64::MAX)(r, name, node) };
+    let amount = match &node.value {
+        Value::Str(text) if resource.is_size() => match amount::parse_size(text) {
+            Ok(bytes) => bytes,
+            Err(bad) => {
+                let of = if resource == Resource::Disk {
+                    "an amount of disk space"
+                } else {
+                    "an amount of memory"
+                };
+                r.error("bad-size", node.span, format!("'{name}' is not {of}: {bad}"));
+                return None;
+            }
+        },
+        _ => count(1..=u64::MAX)(r, name, node)?,
     };
-    match amount::parse_size(text) {
-        Ok(0) => {
-            r.error("out-of-range", node.span, format!("'{name}' must be at least 1"));
-            None
-        }
-        Ok(bytes) => Some(bytes),
-        Err(bad) => {
-            r.error("bad-size", node.span, format!("'{name}' is not an amount of memory: {bad}"));
-            None
-        }
+    if amount == 0 {
+        r.error("out-of-range", node.span, format!("'{name}' must be at least 1"));
+        return None;
     }
+    let (least, most) = resource.bounds();
+    if (least..=most).contains(&amount) {
+        return Some(amount);
+    }
+    let (least_words, most_words) = (resource.amount(least), resource.amount(most));
+    let said = match amount {
+        amount if amount < least => {
+            format!("'{name}' is {}: nothing runs with less than {least_words}", resource.amount(amount))
+        }
+        _ => format!("'{name}' is {}: more than {most_words} is no limit", resource.amount(amount)),
+    };
+    let error = r.error("out-of-range", node.span, said);
+    // A small number was most likely meant in the unit that this is usually counted in.
+    if resource.is_size() && amount < least {
+        error.help(format!("a plain number is bytes; write {name}: {amount}GiB for that many GiB"));
+    }
+    None
 }

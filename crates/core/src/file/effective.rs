@@ -25,12 +25,13 @@ pub struct Effective<'w> {
 }
 
 /// Mappings of which the parts are settings of their own. Everything else is taken or replaced as a whole.
-const PARTED: [&str; 17] = [
+const PARTED: [&str; 18] = [
     "retry_policy",
     "recovery",
     "env",
     "resources",
     "agents",
+    "agent_resources",
     "prices",
     "subagents",
     "notifications",

@@ -99,7 +99,19 @@ fn landing(keys: &mut Keys, task: &Task) {
 
 /// How its attempts go, and what they may use.
 fn attempts(keys: &mut Keys, task: &Task) {
-    let Task { report, preempt, speculate, timeout, retry, recovery, env, env_pass, permissions, .. } = task;
+    let Task {
+        report,
+        preempt,
+        speculate,
+        timeout,
+        retry,
+        recovery,
+        env,
+        env_pass,
+        requires,
+        permissions,
+        ..
+    } = task;
     let Task { max_cost, max_tokens, max_turns, resources, .. } = task;
     if *report {
         keys.put("report", report);
@@ -118,6 +130,7 @@ fn attempts(keys: &mut Keys, task: &Task) {
     keys.some("recovery", recovery);
     keys.filled("env", env.iter().map(|(name, value)| (name.clone(), plain(value))).collect());
     keys.list("env_pass", env_pass.iter().map(plain));
+    keys.list("requires", requires.iter().map(plain));
     keys.some("permissions", &permissions.as_deref().map(self::permissions));
     keys.some("max_cost", &max_cost.map(|cost| cost.dollars()));
     keys.some("max_tokens", max_tokens);
@@ -181,6 +194,9 @@ fn prepared(keys: &mut Keys, preparation: Option<&Preparation>) {
     let Some(preparation) = preparation else { return };
     let Preparation { setup, keep, conflict_markers, own_agent_home, fallback_models, .. } = preparation;
     let Preparation { expected_lines, leaves_base_unchecked, subagents, max_subagent_cost, .. } = preparation;
+    if preparation.survives {
+        keys.put("survive", &true);
+    }
     let Preparation { learned_files: _, subagent_words: _, missing_subagent: _, learned_time: _, .. } =
         preparation;
     keys.list("setup", setup.iter().map(plain));

@@ -1,7 +1,7 @@
 //! Keys of other tools.
 
 /// Keys of other tools, and what they are called here.
-const FOREIGN: [(&str, &str); 20] = [
+const FOREIGN: [(&str, &str); 19] = [
     ("blocked_by", "dependencies"),
     ("budget", "max_cost"),
     ("checks", "verify"),
@@ -13,7 +13,6 @@ const FOREIGN: [(&str, &str); 20] = [
     ("needs", "dependencies"),
     ("on_error", "recovery"),
     ("order", "execution_order"),
-    ("requires", "dependencies"),
     ("retries", "max_attempts"),
     ("retries", "retry_policy"),
     ("retry", "retry_policy"),

@@ -26,6 +26,8 @@ pub(super) enum Shape {
     Order,
     Env,
     Resources,
+    /// Names to those.
+    ResourcesByName,
     /// Names to whole numbers.
     Counts,
     Object(Table),
@@ -208,6 +210,11 @@ const IDENTITY: &[KeySpec] = &[
         "A command instead of an agent: one shell line, or a list of program and arguments.",
     ),
     key(
+        "survive",
+        Shape::Flag,
+        "Whether its command goes on when conductor is gone (limits.orphan_grace), for the run to be resumed; agents always do.",
+    ),
+    key(
         "subagents",
         Shape::Choice(&["on", "off"]),
         "Whether its agent may hand a part of the work to subagents of its own.",
@@ -268,6 +275,11 @@ const DEFAULTS: &[KeySpec] = &[
     ),
     key("subagents", Shape::Mapped(SUBAGENT), "Specialists, by name, beside those of the repository."),
     key("agents", Shape::Named(AGENT), "Agents of your own by name: any program, and how it is called."),
+    key(
+        "agent_resources",
+        Shape::ResourcesByName,
+        "What tasks hold, and their limits, by their agent's name, where they say nothing themselves.",
+    ),
     PRICES,
 ];
 
@@ -392,6 +404,11 @@ const SETTINGS: &[KeySpec] = &[
     key("recovery", Shape::Object(RECOVERY), "What is done about failures, by their nature."),
     key("env", Shape::Env, "Environment variables for the work."),
     key("env_pass", Shape::Texts, "Variables handed through from the caller; a trailing * matches a prefix."),
+    key(
+        "requires",
+        Shape::Texts,
+        "Labels of the worker that carries it out, such as gpu: for runs whose workers are on other machines (conductor run --queue).",
+    ),
     key("permissions", Shape::Object(PERMISSIONS), "What its agent may do, beyond or below the usual."),
     key("max_cost", Shape::Cost, "Dollars all its attempts may cost together."),
     key("max_tokens", Shape::Count(1, None), "Tokens all its attempts may use together."),
@@ -401,7 +418,11 @@ const SETTINGS: &[KeySpec] = &[
         "Dollars that subagents of its agent may cost together, as part of max_cost; with 0 it has none.",
     ),
     key("max_turns", Shape::Count(1, Some(MAX_TURNS)), "Turns an agent may take over all attempts."),
-    key("resources", Shape::Resources, "What it holds while it runs, such as cpu, memory or browser."),
+    key(
+        "resources",
+        Shape::Resources,
+        "What it holds while it runs, such as browser: 1. Of cpu, memory, processes, disk and open_files its processes also get no more (docs/security.md).",
+    ),
     key("isolation", Shape::Choice(&["worktree", "clone", "none"]), "Where the work happens."),
     key(
         "sandbox",
@@ -721,7 +742,7 @@ pub(super) const LIMITS: Table = &[&[
     key(
         "orphan_grace",
         Shape::Duration,
-        "How long agents go on when the program that runs them is gone, for it to be started again; not at all unless it is said.",
+        "How long agents go on when the program that runs them is gone, for the run to be resumed; a minute unless it is said, and with 0 they end with it.",
     ),
     key(
         "follow_ups",

@@ -12,7 +12,7 @@ use super::tree::{Node, Value};
 pub struct Places {
     /// In the order of the file; a specialist among `fallback_agents` stands here too.
     pub agents: Vec<(String, Span)>,
-    /// Agents that something is said of, in `limits.agents` and `models.tiers`.
+    /// Agents that something is said of, in `limits.agents`, `models.tiers` and `agent_resources`.
     pub told_of: Vec<(String, Span)>,
     /// By id, each where it stands first.
     pub tasks: BTreeMap<String, Span>,
@@ -55,9 +55,12 @@ impl Places {
         named.extend(value_of(node, "review").and_then(|review| value_of(review, "agent")));
         let specialists = value_of(node, "subagents").and_then(Node::entries).unwrap_or_default();
         named.extend(specialists.iter().filter_map(|(_, node)| value_of(node, "agent")));
-        for (section, key) in [("limits", "agents"), ("models", "tiers")] {
-            let entries = value_of(node, section).and_then(|section| value_of(section, key)?.entries());
-            let names = entries.unwrap_or_default().iter().map(|(key, _)| (key.text.to_string(), key.span));
+        let inner = |section, key| value_of(node, section).and_then(|section| value_of(section, key));
+        let of_agents =
+            [inner("limits", "agents"), inner("models", "tiers"), value_of(node, "agent_resources")];
+        for told in of_agents.into_iter().flatten() {
+            let names =
+                told.entries().unwrap_or_default().iter().map(|(key, _)| (key.text.to_string(), key.span));
             self.told_of.extend(names);
         }
         self.agents.extend(named.into_iter().filter_map(|node| word(source, node)));

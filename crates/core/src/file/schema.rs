@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::plan::Resource;
+
 use super::keys::{CONFIG_FILE, DEPENDENCY, FILE, KeySpec, STEP, Shape, Table};
 
 /// As `schema`, of config files.
@@ -52,11 +54,27 @@ pub fn schema() -> Value {
             },
             "resources": {
                 "type": "object",
-                "properties": { "memory": { "type": ["integer", "string"], "pattern": "^[0-9.]+ ?[A-Za-z]*$" } },
+                "properties": limits(),
                 "additionalProperties": { "type": "integer", "minimum": 1 }
             }
         }
     })
+}
+
+/// The amounts that are limits, too.
+fn limits() -> Value {
+    let of = |resource: Resource| {
+        let (least, most) = resource.bounds();
+        let mut form = match resource.is_size() {
+            true => {
+                json!({ "type": ["integer", "string"], "pattern": "^[0-9.]+ ?[A-Za-z]*$", "minimum": least })
+            }
+            false => counted(least, Some(most)),
+        };
+        form["description"] = json!(resource.about());
+        (resource.name().to_owned(), form)
+    };
+    Value::Object(Resource::ALL.into_iter().map(of).collect())
 }
 
 /// One of prompt and run; a description alone is a prompt.
@@ -115,6 +133,9 @@ fn form(shape: Shape) -> Value {
             "additionalProperties": { "type": ["string", "number", "boolean"] }
         }),
         Shape::Resources => reference("resources"),
+        Shape::ResourcesByName => {
+            json!({ "type": "object", "additionalProperties": reference("resources") })
+        }
         Shape::Counts => {
             json!({ "type": "object", "additionalProperties": { "type": "integer", "minimum": 1 } })
         }

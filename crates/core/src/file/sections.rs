@@ -9,7 +9,8 @@ use crate::values::template;
 use crate::values::units::{Millis, Usd};
 
 use super::decode::{
-    choice, cost, count, each, flag, map_of, priority, ratio, resources, text, texts, time_limit, wrong,
+    agent_resources, choice, cost, count, each, flag, map_of, priority, ratio, resources, text, texts,
+    time_limit, wrong,
 };
 use super::diagnostic::{Report, shown};
 use super::fields::Fields;
@@ -45,6 +46,7 @@ pub(super) fn defaults(r: &mut Report<'_>, fields: &mut Fields<'_>) -> Settings 
     config.models = fields.get(r, "models", super::models::read);
     config.subagents = fields.get(r, "subagents", subagents).unwrap_or_default();
     config.agents = fields.get(r, "agents", programs::agents).unwrap_or_default();
+    config.agent_resources = fields.get(r, "agent_resources", agent_resources).unwrap_or_default();
     config.prices = fields.get(r, "prices", map_of(price)).unwrap_or_default();
     config
 }

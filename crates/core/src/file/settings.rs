@@ -34,6 +34,9 @@ use super::tree::Node;
 pub(super) use env::env_pass;
 pub(super) use retry::Retry;
 
+/// Amounts of resources, by the agents they are for.
+type ByAgent = BTreeMap<String, BTreeMap<String, u64>>;
+
 /// A value and where it was written.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Placed<T> {
@@ -83,9 +86,11 @@ pub(super) struct Settings {
     recovery: Option<Recovery>,
     env: Option<BTreeMap<String, String>>,
     env_pass: Option<Vec<String>>,
+    requires: Option<Vec<String>>,
     permissions: Option<Permissions>,
     max_cost: Option<Usd>,
     max_tokens: Option<u64>,
+    survives: Option<bool>,
     may_delegate: Option<bool>,
     /// Nothing inside where there is no such cap although the config has one.
     max_subagent_cost: Option<Option<Usd>>,
@@ -108,6 +113,8 @@ pub(super) struct Settings {
     pub(super) subagents: Vec<Subagent>,
     pub(super) agents: BTreeMap<String, Program>,
     pub(super) prices: BTreeMap<String, Price>,
+    /// What tasks hold by their agent's name; read from a file's `config` only.
+    pub(super) agent_resources: ByAgent,
 }
 
 pub(super) const PR_STRATEGIES: &[(&str, PrStrategy)] = &[
@@ -138,6 +145,11 @@ const CHANGES: &[(&str, Changes)] = &[
 ];
 
 impl Settings {
+    /// A command's own word on whether it goes on without a coordinator.
+    pub(super) fn survives(&mut self, survives: bool) {
+        self.survives = Some(survives);
+    }
+
     /// A task's own word on subagents: none, or any there is no cap on.
     pub(super) fn delegates(&mut self, may: bool) {
         self.may_delegate = Some(may);
@@ -182,9 +194,11 @@ impl Settings {
             recovery: fields.get(r, "recovery", recovery::read),
             env: fields.get(r, "env", env::read),
             env_pass: fields.get(r, "env_pass", env_pass),
+            requires: fields.get(r, "requires", texts),
             permissions: fields.get(r, "permissions", permissions::read),
             max_cost: fields.get(r, "max_cost", cost),
             max_tokens: fields.get(r, "max_tokens", count(1..=u64::MAX)),
+            survives: None,
             may_delegate: None,
             max_subagent_cost: fields.get(r, "max_subagent_cost", cost_or_none).map(Some),
             max_turns: fields.get(r, "max_turns", count(1..=MAX_TURNS)),
@@ -205,6 +219,7 @@ impl Settings {
             subagents: Vec::new(),
             agents: BTreeMap::new(),
             prices: BTreeMap::new(),
+            agent_resources: BTreeMap::new(),
         }
     }
 
@@ -228,24 +243,23 @@ impl Settings {
         task.epic = self.epic.or_else(|| config.epic.clone()).map(|epic| epic.value);
         set(&mut task.files, self.files, &config.files);
         let setup = self.setup.or_else(|| config.setup.clone()).unwrap_or_default();
-        let keep = self.keep.or_else(|| config.keep.clone()).unwrap_or_default();
         let conflict_markers =
             self.conflict_markers.or_else(|| config.conflict_markers.clone()).unwrap_or_default();
         let own_agent_home = self.own_agent_home.or(agents.own_agent_home).unwrap_or_default();
         let fallback_models =
             self.fallback_models.or_else(|| agents.fallback_models.clone()).unwrap_or_default();
-        let leaves_base_unchecked = self.check_base.or(config.check_base) == Some(false);
         let max_subagent_cost = self.max_subagent_cost.or(agents.max_subagent_cost).flatten();
         let preparation = Preparation {
             setup,
-            keep,
+            keep: self.keep.or_else(|| config.keep.clone()).unwrap_or_default(),
             conflict_markers,
             own_agent_home,
             fallback_models,
             expected_lines: self.expected_lines.or(config.expected_lines),
+            survives: self.survives.unwrap_or_default(),
             subagents: self.may_delegate.unwrap_or_default(),
             max_subagent_cost,
-            leaves_base_unchecked,
+            leaves_base_unchecked: self.check_base.or(config.check_base) == Some(false),
             ..Preparation::default()
         };
         if preparation != Preparation::default() {
@@ -268,10 +282,11 @@ impl Settings {
         task.recovery = recovery::over(self.recovery, config.recovery.clone()).map(Box::new);
         task.env = joined(self.env, &config.env);
         set(&mut task.env_pass, self.env_pass, &config.env_pass);
+        set(&mut task.requires, self.requires, &config.requires);
         task.permissions = self.permissions.or_else(|| agents.permissions.clone()).map(Box::new);
         task.max_cost = self.max_cost.or(config.max_cost);
         task.max_tokens = self.max_tokens.or(config.max_tokens);
-        task.resources = joined(self.resources, &config.resources);
+        task.resources = resources_of(self.resources, task.agent_name(), config);
         sandbox::settle(task, (self.isolation, self.sandbox, self.network), (config, agents));
         set(&mut task.changes, self.changes, &config.changes);
         task.estimate = self.estimate.or(config.estimate);
@@ -310,6 +325,14 @@ fn set<T: Clone>(field: &mut T, own: Option<T>, default: &Option<T>) {
     if let Some(value) = own.or_else(|| default.clone()) {
         *field = value;
     }
+}
+
+/// What is said of the task counts first, then what is said of its agent, then what is said of all.
+fn resources_of(own: Option<BTreeMap<String, u64>>, agent: &str, config: &Settings) -> BTreeMap<String, u64> {
+    let mut all = config.resources.clone().unwrap_or_default();
+    all.extend(config.agent_resources.get(agent).cloned().unwrap_or_default());
+    all.extend(own.unwrap_or_default());
+    all
 }
 
 /// Name by name, so that a task can change one variable and keep the others.

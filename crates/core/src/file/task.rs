@@ -7,7 +7,7 @@ use crate::plan::{Command, Kind, When, Work};
 use crate::values::ids::TaskId;
 
 use super::amount;
-use super::decode::{choice, each, text, wrong};
+use super::decode::{choice, each, flag, text, wrong};
 use super::diagnostic::{Report, shown};
 use super::fields::Fields;
 use super::keys::{DEPENDENCY, FOREIGN_TASK, OWN_TASK, TASK};
@@ -71,6 +71,7 @@ pub(super) fn read(r: &mut Report<'_>, node: &Node, dialect: Dialect) -> Option<
     if let Some(may) = fields.get(r, "subagents", choice(&[("on", true), ("off", false)])) {
         settings.delegates(may);
     }
+    survive(r, &mut fields, &mut settings, work.as_ref());
     let group = match settings.group.take() {
         // Its name may be another than the mark's, which stands for the same group.
         Some(group) if dialect == Dialect::OwnPlan => Some(group),
@@ -86,6 +87,21 @@ pub(super) fn read(r: &mut Report<'_>, node: &Node, dialect: Dialect) -> Option<
     let (name, work) = words.finish(r, work);
     let settings = (settings != Settings::default()).then(|| Box::new(settings));
     Some(Draft { id, parsed, name, work, waits, group, race, settings })
+}
+
+fn survive(r: &mut Report<'_>, fields: &mut Fields<'_>, settings: &mut Settings, work: Option<&Work>) {
+    let Some((key, node)) = fields.take("survive").filter(|(_, node)| !node.is_null()) else { return };
+    let Some(survives) = flag(r, "survive", node) else { return };
+    if let Some(Work::Prompt(_)) = work {
+        r.warning(
+            "no-effect",
+            key.span,
+            "'survive' is for commands (`run`): agents always go on without conductor",
+        )
+        .help("limits.orphan_grace says for how long");
+        return;
+    }
+    settings.survives(survives);
 }
 
 fn task_id(r: &mut Report<'_>, id: &Placed<String>) -> Option<TaskId> {

@@ -30,7 +30,7 @@ pub enum OnBudget {
     Finish,
 }
 
-/// How long commands that a coordinator leaves behind go on without one, where nothing else is said.
+/// How long what a coordinator leaves behind goes on without one, where nothing else is said.
 pub const ORPHAN_GRACE: Millis = Millis::from_secs(60);
 
 /// What the whole run may use.
@@ -50,7 +50,7 @@ pub struct Limits {
     /// How long an outage of a provider is waited out before it fails a task; nothing where it fails one at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage_patience: Option<Millis>,
-    /// How long agents go on without a coordinator; not at all where absent.
+    /// How long agents and commands go on without a coordinator; `ORPHAN_GRACE` where absent, not at all where 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orphan_grace: Option<Millis>,
     /// How many tasks agents may add to the run; the tools for that are only offered where it is more than none.
@@ -77,6 +77,11 @@ impl Limits {
     /// Whether a person has to allow every task an agent adds.
     pub fn asks_about_follow_ups(&self) -> bool {
         !self.follow_ups_unasked
+    }
+
+    /// How long what a coordinator leaves behind goes on without one.
+    pub fn orphan_grace(&self) -> Millis {
+        self.orphan_grace.unwrap_or(ORPHAN_GRACE)
     }
 }
 

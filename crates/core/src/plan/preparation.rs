@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Task, is_default};
+use super::{Task, Work, is_default};
 use crate::values::units::{Millis, Usd};
 
 /// No task is expected to change more lines than this.
@@ -35,6 +35,9 @@ pub struct Preparation {
     /// Whether its checks are not tried on the untouched base before an agent works.
     #[serde(default, skip_serializing_if = "is_default")]
     pub leaves_base_unchecked: bool,
+    /// Whether its command goes on where the coordinator is gone, as agents do.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub survives: bool,
     /// Whether it says that its agent may have subagents.
     #[serde(default, skip_serializing_if = "is_default")]
     pub subagents: bool,
@@ -86,6 +89,14 @@ impl Task {
     /// Whether its checks are tried on the untouched base before an agent works.
     pub fn checks_base(&self) -> bool {
         self.preparation.as_ref().is_none_or(|preparation| !preparation.leaves_base_unchecked)
+    }
+
+    /// Whether its work is held by a process that outlives the coordinator: what an agent does, and a command that says so.
+    pub fn outlives_its_coordinator(&self) -> bool {
+        match self.work {
+            Work::Prompt(_) => true,
+            Work::Run(_) => self.preparation.as_ref().is_some_and(|preparation| preparation.survives),
+        }
     }
 
     pub fn max_subagent_cost(&self) -> Option<Usd> {

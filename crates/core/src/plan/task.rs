@@ -99,6 +99,9 @@ pub struct Task {
     /// Names (a trailing `*` matches a prefix) of variables handed through from the caller's environment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env_pass: Vec<String>,
+    /// Labels of the worker that carries it out; any worker where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requires: Vec<String>,
     /// What its agent may do, where that is not just the usual.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<Box<Permissions>>,
@@ -188,6 +191,7 @@ impl Task {
             recovery: None,
             env: BTreeMap::new(),
             env_pass: Vec::new(),
+            requires: Vec::new(),
             permissions: None,
             max_cost: None,
             max_tokens: None,

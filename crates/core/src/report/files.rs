@@ -165,6 +165,9 @@ struct TimeFigures {
     cpu_ms: Option<Millis>,
     /// The most that any one of them held.
     peak_memory_bytes: Option<u64>,
+    /// The most that all processes of one task with limits held at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peak_memory_together_bytes: Option<u64>,
 }
 
 impl TimeFigures {
@@ -181,6 +184,7 @@ impl TimeFigures {
             asking_ms: times.asking,
             cpu_ms: times.processes.map(|processes| processes.cpu),
             peak_memory_bytes: times.processes.and_then(|processes| processes.peak()),
+            peak_memory_together_bytes: times.processes.and_then(|processes| processes.peak_together()),
         }
     }
 }

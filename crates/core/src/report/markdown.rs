@@ -67,6 +67,9 @@ fn head(out: &mut String, subject: &Subject<'_>) {
         if let Some(memory) = processes.peak() {
             let _ = writeln!(out, "| most memory of one process | {} |", size(memory));
         }
+        if let Some(memory) = processes.peak_together() {
+            let _ = writeln!(out, "| most memory of one limited task | {} |", size(memory));
+        }
     }
     for (name, length, percent) in Shares::of(run, subject.aggregation).parts() {
         let _ = writeln!(out, "| {name} | {length}, {percent} % |");

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::run::event::Processes;
 use crate::run::{End, Run, Span};
 use crate::values::ids::Attempt;
 use crate::values::units::Millis;
@@ -18,6 +19,14 @@ pub(super) struct AttemptProfile {
     merging_ms: Option<Millis>,
     cpu_ms: Option<Millis>,
     peak_memory_bytes: Option<u64>,
+    /// Of all processes together; of attempts with limits alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peak_memory_together_bytes: Option<u64>,
+    /// What came from a disk, and what went to one, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    written_bytes: Option<u64>,
 }
 
 impl AttemptProfile {
@@ -32,6 +41,7 @@ impl AttemptProfile {
     fn new(span: &Span) -> AttemptProfile {
         let since = |from: Millis, to: Millis| Millis(to.0.saturating_sub(from.0));
         let (phases, processes) = (span.phases, span.phases.and_then(|phases| phases.processes));
+        let some = |of: fn(Processes) -> u64| processes.map(of).filter(|bytes| *bytes > 0);
         AttemptProfile {
             attempt: span.attempt,
             outcome: span.end.map(End::name),
@@ -42,6 +52,9 @@ impl AttemptProfile {
             merging_ms: span.to.zip(span.merged).map(|(to, merged)| since(to, merged)),
             cpu_ms: processes.map(|processes| processes.cpu),
             peak_memory_bytes: processes.and_then(|processes| processes.peak()),
+            peak_memory_together_bytes: processes.and_then(|processes| processes.peak_together()),
+            read_bytes: some(|processes| processes.read),
+            written_bytes: some(|processes| processes.written),
         }
     }
 }

@@ -12,9 +12,9 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::event::{Again, Record, Usage};
+use crate::run::event::{Again, Processes, Record, Usage};
 use crate::schedule::Snapshot;
-use crate::values::units::Usd;
+use crate::values::units::{Millis, Usd};
 
 pub use counting::Counting;
 pub use histogram::Histogram;
@@ -46,6 +46,24 @@ pub const TASK_BOUNDS: [u64; 14] = [
     8 * HOUR,
 ];
 
+const MIB: u64 = 1 << 20;
+
+/// By which the memory of attempts is counted, in bytes: from a small command to a large machine.
+pub const MEMORY_BOUNDS: [u64; 12] = [
+    16 * MIB,
+    64 * MIB,
+    128 * MIB,
+    256 * MIB,
+    512 * MIB,
+    1_024 * MIB,
+    2_048 * MIB,
+    4_096 * MIB,
+    8_192 * MIB,
+    16_384 * MIB,
+    32_768 * MIB,
+    65_536 * MIB,
+];
+
 /// By which appends to the store are counted: a healthy one takes milliseconds, one that waits for a disk seconds.
 pub const APPEND_BOUNDS: [u64; 13] = [
     500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000,
@@ -61,6 +79,8 @@ pub struct Tally {
     pub durations: BTreeMap<String, Histogram>,
     /// By model.
     pub used: BTreeMap<String, Used>,
+    /// By agent.
+    pub took: BTreeMap<String, Took>,
     /// Attempts that followed another one of the same task, by reason (`retry_reason`).
     pub retries: BTreeMap<String, u64>,
     /// Work that did not merge.
@@ -74,6 +94,18 @@ pub struct Used {
     pub cost: Usd,
     pub input: u64,
     pub output: u64,
+}
+
+/// What the processes of attempts took of the machine, as far as that was measured.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Took {
+    pub cpu: Millis,
+    /// Bytes that came from a disk, and that went to one.
+    pub read: u64,
+    pub written: u64,
+    /// The most memory of each attempt, in bytes: of all its processes together where that was measured, else of its largest.
+    pub peaks: Histogram,
 }
 
 impl Tally {
@@ -97,6 +129,9 @@ impl AddAssign<&Tally> for Tally {
         for (model, used) in &more.used {
             *self.used.entry(model.clone()).or_default() += *used;
         }
+        for (agent, took) in &more.took {
+            *self.took.entry(agent.clone()).or_default() += took;
+        }
         more.retries.iter().for_each(|(reason, count)| add(&mut self.retries, reason, *count));
         self.conflicts = self.conflicts.saturating_add(more.conflicts);
     }
@@ -105,6 +140,25 @@ impl AddAssign<&Tally> for Tally {
 fn add(counts: &mut BTreeMap<String, u64>, key: &str, count: u64) {
     let known = counts.entry(key.to_owned()).or_default();
     *known = known.saturating_add(count);
+}
+
+impl AddAssign<&Took> for Took {
+    fn add_assign(&mut self, more: &Took) {
+        self.cpu = Millis(self.cpu.0.saturating_add(more.cpu.0));
+        self.read = self.read.saturating_add(more.read);
+        self.written = self.written.saturating_add(more.written);
+        self.peaks += &more.peaks;
+    }
+}
+
+impl From<Processes> for Took {
+    fn from(processes: Processes) -> Took {
+        let mut peaks = Histogram::default();
+        if let Some(peak) = processes.peak_together().or_else(|| processes.peak()) {
+            peaks.observe(peak, &MEMORY_BOUNDS);
+        }
+        Took { cpu: processes.cpu, read: processes.read, written: processes.written, peaks }
+    }
 }
 
 impl AddAssign for Used {

@@ -6,6 +6,7 @@
 mod again;
 mod failure;
 mod finding;
+mod leaving;
 mod options;
 mod question;
 mod review;
@@ -26,7 +27,8 @@ use crate::values::units::{Millis, Tick, Timestamp};
 pub use again::{Again, Round};
 pub use failure::{Failure, FailureClass, SetAside, StopReason};
 pub use finding::{Finding, Level};
-pub use options::{BringHome, Options, Selection};
+pub use leaving::{DrainReason, RunOutcome};
+pub use options::{BringHome, Options, Selection, WorkersAt};
 pub use question::{
     ASK_HUMAN, Answer, Answerer, CLOUD_SUBMISSION, FOLLOW_UP, Question, RECOVERY, Report, Severity, visible,
 };
@@ -61,6 +63,16 @@ pub enum Event {
     /// A coordinator took the run up, for the first time or again.
     RunStarted {
         options: Box<Options>,
+    },
+    /// The coordinator left the run to another process, which waited for it: the versions of the program that each of them is.
+    RunHandedOver {
+        from: String,
+        to: String,
+    },
+    /// The coordinator that was waiting has it now; what a person wanted of the run holds on.
+    RunTakenOver {
+        from: String,
+        to: String,
     },
     /// Tasks joined the plan, or were updated before they started.
     PlanAmended {
@@ -425,26 +437,4 @@ impl Outcome {
     pub(crate) fn is_conflict(&self) -> bool {
         matches!(self, Outcome::Failed(failure) if failure.class == FailureClass::Conflict)
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DrainReason {
-    User,
-    FailFast,
-    /// A cap of the run: cost, tokens, attempts or time.
-    Budget,
-    /// All that is left to do waits for a person.
-    Person,
-    /// An agent's provider does not let it in.
-    Unauthorized,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RunOutcome {
-    Completed,
-    Failed,
-    /// Nothing failed, and all that is not done was cancelled by hand or needs what was.
-    Cancelled,
 }

@@ -166,6 +166,17 @@ impl Scheduler {
         self.emit(now, Event::BudgetNeared { task: None, what, used, cap: cap.0 });
     }
 
+    pub(super) fn arm_timeout(&mut self, now: Now, place: usize) {
+        let is_accepted = self.accepted.contains(&(place as Node));
+        if let Some(timeout) = self.timeouts.get(place).copied().flatten().filter(|_| !is_accepted) {
+            let worked = match &self.run.progress(place).state {
+                TaskState::Running(running) => running.worked,
+                _ => Millis(0),
+            };
+            self.arm_until(place, now.tick + Millis(timeout.0.saturating_sub(worked.0)), timeout);
+        }
+    }
+
     /// A deadline of a task's attempt that began `timeout` before it.
     pub(super) fn arm_until(&mut self, place: usize, at: Tick, timeout: Millis) {
         let left = Millis(timeout.0 - most_of(timeout).0);

@@ -151,6 +151,13 @@ pub enum Input {
         reason: String,
     },
     Asked(Request),
+    /// Nothing new is to begin, since the run is about to be left to another coordinator; or again it may.
+    HeldBack(bool),
+    /// All that is at work can do without this coordinator, and another one waits: the versions of both.
+    HandedOver {
+        from: String,
+        to: String,
+    },
     /// The time `next_deadline` named has come.
     TimerDue,
 }
@@ -236,6 +243,8 @@ pub struct ResumeState {
     pub used: Vec<LeftUsage>,
     /// Attempts that can be gone on with where they are.
     pub attached: BTreeMap<TaskId, Attached>,
+    /// The versions of the coordinator that left the run to this one, and of this one.
+    pub taken_over: Option<(String, String)>,
 }
 
 /// An attempt whose agent has outlived its coordinator.

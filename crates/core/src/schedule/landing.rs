@@ -150,8 +150,8 @@ impl Scheduler {
 
     /// Sends the next cars off if none is under way: to be merged, or, where a coordinator that died may have
     /// moved the branch for them, to see whether it did.
-    fn pull(&mut self) {
-        if !self.train.under_way.is_empty() || self.train.halted {
+    pub(super) fn pull(&mut self) {
+        if !self.train.under_way.is_empty() || self.train.halted || self.held_back {
             return;
         }
         let Some(first) = self.train.waiting.front() else { return };

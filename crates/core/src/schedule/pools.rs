@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ready::{LaneNumber, Rank};
-use crate::plan::{Plan, Scope, Task, Work};
+use crate::plan::{Plan, Resource, Scope, Task, Work};
 use crate::run::event::Options;
 
 pub(super) type PoolNumber = usize;
@@ -196,7 +196,8 @@ impl Pools {
 }
 
 /// The agents that prompts are for, and how much there is of each resource: one look at every task, for there may be a
-/// great many. A resource without a stated capacity has as much as its most demanding task asks for.
+/// great many. A resource without a stated capacity has as much as its most demanding task asks for; of some that are limits
+/// of each task there is no end then.
 fn wants<'p>(plan: &'p Plan, options: &Options) -> (BTreeSet<&'p str>, BTreeMap<String, u64>) {
     let mut agents = BTreeSet::new();
     let mut capacities: BTreeMap<String, u64> = BTreeMap::new();
@@ -209,10 +210,12 @@ fn wants<'p>(plan: &'p Plan, options: &Options) -> (BTreeSet<&'p str>, BTreeMap<
             *capacity = (*capacity).max(amount);
         }
     }
-    for (name, capacity) in &mut capacities {
-        if let Some(&stated) = options.limits.resources.get(name) {
+    capacities.retain(|name, capacity| match options.limits.resources.get(name) {
+        Some(&stated) => {
             *capacity = stated;
+            true
         }
-    }
+        None => !Resource::of(name).is_some_and(Resource::counts_if_stated),
+    });
     (agents, capacities)
 }

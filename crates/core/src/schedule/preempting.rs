@@ -19,6 +19,7 @@ impl Scheduler {
         let is_busy = (self.ready.working() as u32) >= self.run.options().at_once();
         if !self.ready.has_preempting()
             || self.run.stage() != Stage::Active
+            || self.held_back
             || self.run.is_paused()
             || self.run_is_over_budget()
         {

@@ -71,6 +71,8 @@ fn by_class(class: FailureClass) -> Option<(Nature, &'static str)> {
         C::UnknownModel => (Permanent, "there is no such model"),
         C::Billing => (Permanent, "no money is left with its provider"),
         C::Budget => (Permanent, "its own budget is used up"),
+        C::OutOfMemory => (Permanent, "it needs more memory than it may use"),
+        C::LimitReached => (Permanent, "it needs more than it may use"),
         C::TooLong => (Permanent, "it is more than the model can read"),
         C::Rejected => (Permanent, "its provider refused the request"),
         C::FailsOnBase => (Permanent, "its check fails on the untouched base, too"),

@@ -27,6 +27,7 @@ impl Scheduler {
 
     fn may_start(&self) -> bool {
         self.run.stage() == Stage::Active
+            && !self.held_back
             && !self.run.is_paused()
             && (self.ready.working() as u32) < self.run.options().at_once()
     }

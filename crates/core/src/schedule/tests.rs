@@ -3,6 +3,7 @@
 mod agent_choice;
 mod amending;
 mod budget;
+mod handing_over;
 mod illegal;
 mod landing;
 mod leases;

@@ -89,6 +89,28 @@ fn numbers_have_bounds() {
             "resources: { memory: 4 chunks }",
             "4:26 bad-size 'memory' is not an amount of memory: \"chunks\" is not a unit of memory; KiB, MiB, GiB, TiB, KB, MB, GB and TB are",
         ),
+        (
+            "resources: { memory: 4 }",
+            "4:26 out-of-range 'memory' is 4 bytes: nothing runs with less than 1.0 MiB (a plain number is bytes; write memory: 4GiB for that many GiB)",
+        ),
+        (
+            "resources: { disk: many }",
+            "4:24 bad-size 'disk' is not an amount of disk space: \"many\" is not a number",
+        ),
+        ("resources: { disk: 0 }", "4:24 out-of-range 'disk' must be at least 1"),
+        (
+            "resources: { processes: 1 }",
+            "4:29 out-of-range 'processes' is 1 processes and threads: nothing runs with less than 2 processes and threads",
+        ),
+        ("resources: { processes: 2GB }", "4:29 wrong-type 'processes' wants a whole number, found text"),
+        (
+            "resources: { open_files: 5000000 }",
+            "4:30 out-of-range 'open_files' is 5000000 open files: more than 1048576 open files is no limit",
+        ),
+        (
+            "resources: { cpu: 100000 }",
+            "4:23 out-of-range 'cpu' is 100000 CPU: more than 8192 CPU is no limit",
+        ),
     ] {
         check(&with(lines), expect);
     }

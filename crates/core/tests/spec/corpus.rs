@@ -130,6 +130,7 @@ fn every_setting_can_be_a_default() {
         ("max_tokens", "1", "2"),
         ("max_subagent_cost", "1", "0"),
         ("max_turns", "1", "2"),
+        ("requires", "[gpu]", "[linux]"),
         ("resources", "{ cpu: 1 }", "{ cpu: 2 }"),
         ("isolation", "none", "clone"),
         ("sandbox", "off", "{ mode: require, read: [/data] }"),
@@ -143,8 +144,16 @@ fn every_setting_can_be_a_default() {
     ];
     let schema = schema();
     let config = schema["definitions"]["file"]["properties"]["config"]["properties"].as_object().unwrap();
-    let of_the_file =
-        ["isolation_scope", "epic_landing", "workspace_path", "agents", "prices", "models", "subagents"];
+    let of_the_file = [
+        "isolation_scope",
+        "epic_landing",
+        "workspace_path",
+        "agents",
+        "agent_resources",
+        "prices",
+        "models",
+        "subagents",
+    ];
     let shared = |key: &&String| !key.starts_with("default_") && !of_the_file.contains(&key.as_str());
     assert_eq!(config.keys().filter(shared).count(), pairs.len());
     for (key, default, own) in pairs {

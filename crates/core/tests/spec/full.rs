@@ -47,12 +47,14 @@ config:
       failure_text: [gave up, panic]
       rate_limit_text: too many requests
     plain: { command: [plain, "{prompt}"] }
+  agent_resources: { spare: { memory: 1GiB } }
   prices:
     house-model: { input: 0.5, output: 2, cache_read: 0.05, cache_write: 0.6 }
     "claude-*": { input: 3, output: 15 }
 tasks:
   - id: schema
     run: [make, schema]
+    survive: true
   - id: docs
     title: Write the docs
     description: |
@@ -102,7 +104,8 @@ tasks:
     max_turns: 60
     subagents: on
     max_subagent_cost: 0.75
-    resources: { cpu: 2, memory: 4GiB, browser: 1 }
+    requires: [gpu, linux]
+    resources: { cpu: 2, memory: 4GiB, browser: 1, processes: 500, disk: 10GiB, open_files: 4096 }
     isolation: clone
     sandbox: { mode: require, read: ["~/data"], write: [/srv/out] }
     network: { allow: [crates.io, "*.npmjs.org", "localhost:5432"] }
@@ -238,7 +241,17 @@ fn a_task_has_every_field() {
         max_cost: Some(Usd(2_500_000)),
         max_tokens: Some(1_000_000),
         max_turns: Some(60),
-        resources: [("cpu", 2), ("memory", 4 << 30), ("browser", 1)].map(|(k, v)| (k.into(), v)).into(),
+        requires: vec!["gpu".into(), "linux".into()],
+        resources: [
+            ("cpu", 2),
+            ("memory", 4 << 30),
+            ("browser", 1),
+            ("processes", 500),
+            ("disk", 10 << 30),
+            ("open_files", 4096),
+        ]
+        .map(|(k, v)| (k.into(), v))
+        .into(),
         isolation: Some(Isolation::Clone),
         sandbox: Some(Box::new(Sandbox {
             mode: SandboxMode::Require,
@@ -291,6 +304,7 @@ fn defaults_come_from_config_then_from_the_kind_of_work() {
     assert_eq!((schema.agent_name(), schema.changes), ("shell", Changes::Optional));
     assert_eq!((schema.fix_rounds, schema.on_conflict), (0, OnConflict::Manual));
     assert_eq!(schema.name, "schema");
+    assert!(schema.outlives_its_coordinator() && !task("e2e").outlives_its_coordinator());
 }
 
 #[test]

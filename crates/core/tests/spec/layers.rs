@@ -222,3 +222,17 @@ fn what_is_said_of_the_browser_is_read_and_the_stronger_counts() {
     assert_eq!(both.auth_check_interval.map(|time| time.0), Some(500));
     assert_eq!((both.headless, both.isolated, both.site.as_deref()), (Some(true), None, Some("http://s")));
 }
+
+/// What is said of one task counts first, then what is said of its agent, then what is said of all.
+#[test]
+fn resources_of_an_agent_lie_between_those_of_all_and_those_of_the_task() {
+    let text = "config:\n  resources: { memory: 1GiB, cpu: 1, disk: 1GiB }\n  \
+                agent_resources: { codex: { memory: 2GiB, cpu: 2 }, shell: { cpu: 8 } }\n\
+                tasks:\n  - { id: a, prompt: x, agent: codex, resources: { cpu: 3 } }\n  \
+                - { id: b, prompt: x, agent: claude }\n  - { id: c, run: x }\n";
+    let plan = plan(text, &[]);
+    let of = |place: usize| plan.tasks[place].limits().to_string();
+    assert_eq!(of(0), "3 CPU, 2.0 GiB of memory, 1.0 GiB of disk");
+    assert_eq!(of(1), "1 CPU, 1.0 GiB of memory, 1.0 GiB of disk");
+    assert_eq!(of(2), "8 CPU, 1.0 GiB of memory, 1.0 GiB of disk");
+}

@@ -8,7 +8,7 @@ use conductor_core::plan::Demand;
 use crate::render;
 
 /// Keys that start nothing, hand nothing out and allow nothing, whatever they say.
-const HARMLESS: [&str; 53] = [
+const HARMLESS: [&str; 55] = [
     "$schema",
     "agent_home",
     "applicable_skills",
@@ -51,7 +51,9 @@ const HARMLESS: [&str; 53] = [
     "recovery",
     "report",
     "repository",
+    "requires",
     "resources",
+    "agent_resources",
     "retry",
     "retry_policy",
     "speculate",

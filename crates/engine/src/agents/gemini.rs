@@ -322,6 +322,11 @@ pub(super) fn listener() -> Box<dyn Translator> {
     Box::new(Gemini::default())
 }
 
+/// One that looks at what its subagents use, too.
+pub(super) fn counting(brief: &Brief<'_>) -> Box<dyn Translator> {
+    Box::new(Gemini { home: home(brief), ..Gemini::default() })
+}
+
 /// Its exit code is the last byte of the provider's status, but where it has a name of its own for the error: of those,
 /// only a model that does not exist has no words of the CLI's own.
 fn status_of(exit: Exit, words: &str) -> Option<u64> {

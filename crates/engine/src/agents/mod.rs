@@ -30,6 +30,7 @@ mod talk;
 pub(crate) mod tool_access;
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::sync::Arc;
 
 use conductor_core::plan::cloud::CLOUD;
@@ -124,7 +125,7 @@ impl Brief<'_> {
             args: args.into_iter().map(Into::into).collect(),
             env: Arc::new(env),
             directory: self.workspace.directory.clone(),
-            memory: self.task.resources.get("memory").copied(),
+            limits: shell::limits(self.task, self.workspace),
             converses: true,
             together: false,
         }
@@ -283,13 +284,50 @@ fn recorded(plan: &Plan, name: &str, goes_on: bool) -> Option<Box<dyn Translator
     };
     Some(match name {
         "claude" => listener(),
-        CLOUD => cloud::listener(&brief),
-        "codex" => codex::listener(&brief),
         "gemini" => gemini::listener(),
         "opencode" => opencode::listener(),
-        name if name.starts_with(acp::PREFIX) => acp::listener(&brief),
-        _ => plugin::listener(&brief),
+        name => heard_by(name, &brief),
     })
+}
+
+/// A translator that is only to count what the agent of a task uses, wherever its program is by now. It answers nothing
+/// that counts. Nothing for one that does not tell what it uses.
+pub(crate) fn counting(
+    task: &Task,
+    session: &Session,
+    environment: impl Iterator<Item = (OsString, OsString)>,
+) -> Option<Box<dyn Translator>> {
+    let caller = Caller::new(environment);
+    let brief = Brief {
+        task,
+        workspace: &Workspace::default(),
+        caller: &caller,
+        words: String::new(),
+        anew: None,
+        session,
+        questions: &Questions::default(),
+        earlier: Earlier::default(),
+        manner: None,
+        tools: None,
+    };
+    let translator: Box<dyn Translator> = match task.agent_name() {
+        "claude" => Box::new(claude::Claude::new(String::new(), session.begun, Box::new(|_, _| None))),
+        "gemini" => gemini::counting(&brief),
+        "opencode" => opencode::counting(&brief),
+        name if name.starts_with(acp::PREFIX) => return None,
+        name => heard_by(name, &brief),
+    };
+    Some(translator)
+}
+
+/// Of those whose translator needs to know what it is about.
+fn heard_by(name: &str, brief: &Brief<'_>) -> Box<dyn Translator> {
+    match name {
+        CLOUD => cloud::listener(brief),
+        "codex" => codex::listener(brief),
+        name if name.starts_with(acp::PREFIX) => acp::listener(brief),
+        _ => plugin::listener(brief),
+    }
 }
 
 /// A command of ours, such as a check, in a task's place and environment.

@@ -170,6 +170,8 @@ struct OpenCode {
     error: Option<Value>,
     /// Why its last step was over; nothing while one is under way.
     stopped: Option<String>,
+    /// The step that is under way is counted as a turn.
+    is_counted: bool,
     /// How many answers in a row broke off. It asks again each time, for ever if need be.
     calls: Calls,
     broken_off: u32,
@@ -230,7 +232,8 @@ impl OpenCode {
             Failure::new(FailureClass::Provider, message)
         });
         self.stopped = Some(reason);
-        let used = Tokens { model: self.model.clone(), turns: 1, ..tokens(&part["tokens"]) };
+        let turns = u32::from(!std::mem::take(&mut self.is_counted));
+        let used = Tokens { model: self.model.clone(), turns, ..tokens(&part["tokens"]) };
         self.calls.count(&used);
         let used = vec![used];
         Heard { used, cost: part["cost"].as_f64().map(Usd::from_dollars), stuck, ..Heard::default() }
@@ -259,7 +262,10 @@ impl Translator for OpenCode {
             Some("step_start") => {
                 // It has found a way on.
                 (self.stopped, self.error) = (None, None);
-                Heard::default()
+                // One turn too many is to be stopped before its tools have run and the next one is asked for.
+                let is_new = !std::mem::replace(&mut self.is_counted, true);
+                let turn = Tokens { model: self.model.clone(), turns: 1, ..Tokens::default() };
+                Heard { used: is_new.then_some(turn).into_iter().collect(), ..Heard::default() }
             }
             Some("text") => self.on_text(part),
             Some("tool_use") => self.on_tool(part),
@@ -274,7 +280,9 @@ impl Translator for OpenCode {
     /// What a call used is told when the tools it asked for are done.
     fn unsaid(&mut self) -> Vec<Tokens> {
         let at_work = self.error.is_none() && self.stopped.as_deref() != Some("stop");
-        self.calls.under_way().filter(|_| at_work).into_iter().collect()
+        let turns = u32::from(!self.is_counted);
+        let call = self.calls.under_way().filter(|_| at_work);
+        call.map(|call| Tokens { turns, ..call }).into_iter().collect()
     }
 
     fn newest_call(&self) -> Option<CallSize> {
@@ -303,6 +311,11 @@ impl Translator for OpenCode {
 /// One that only reads what was recorded.
 pub(super) fn listener() -> Box<dyn Translator> {
     Box::new(OpenCode::default())
+}
+
+/// One that knows the model, which its stream does not name.
+pub(super) fn counting(brief: &Brief<'_>) -> Box<dyn Translator> {
+    Box::new(OpenCode::new(String::new(), brief.task.model.as_deref(), None))
 }
 
 fn failed(error: &Value) -> Ending {
@@ -349,7 +362,9 @@ mod tests {
         let cost: u64 = heard.iter().filter_map(|heard| heard.cost).map(|cost| cost.0).sum();
         assert_eq!(cost, 3 * 3810);
         let used: Vec<&Tokens> = heard.iter().flat_map(|heard| &heard.used).collect();
-        assert_eq!((used.len(), used[0].model.as_str(), used[0].cache_read), (3, "stub-model", 200));
+        let turns: Vec<u32> = used.iter().map(|used| used.turns).collect();
+        assert_eq!(turns, [1, 0, 1, 0, 1, 0], "a turn counts from its start, what it used at its end");
+        assert_eq!((used[1].model.as_str(), used[1].cache_read), ("stub-model", 200));
         assert_eq!(heard[0].session.as_deref(), Some("ses_e1f403475ffecL9jONDSxYYu8a"));
     }
 

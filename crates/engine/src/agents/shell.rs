@@ -7,6 +7,7 @@ use conductor_core::run::event::FailureClass;
 
 use super::{Agent, AgentError, Brief, Caller, Ending, Engagement, Heard, Translator};
 use crate::git::workspaces::Workspace;
+use crate::process::limits::Limits;
 use crate::process::{Exit, Launch};
 
 pub(super) struct Shell;
@@ -64,10 +65,17 @@ pub(super) fn launch(command: &Command, task: &Task, workspace: &Workspace, call
         args: argv.collect(),
         env: caller.environment(task, workspace),
         directory: workspace.directory.clone(),
-        memory: task.resources.get("memory").copied(),
+        limits: limits(task, workspace),
         converses: false,
         together: false,
     }
+}
+
+/// Of a task, and the folders it writes to.
+pub(super) fn limits(task: &Task, workspace: &Workspace) -> Limits {
+    let temporary = workspace.env.iter().filter(|(name, _)| name == "TMPDIR").map(|(_, path)| path.into());
+    let folders = std::iter::once(workspace.directory.clone()).chain(temporary).collect();
+    Limits { of: task.limits(), folders }
 }
 
 /// Words that only a shell understands, as the first of a command.

@@ -75,6 +75,9 @@ impl Board {
             at_work.phase = match (at_work.phase, doing.map(|doing| doing.phase)) {
                 (schedule::Phase::Working, Some(Phase::Verifying)) => schedule::Phase::Verifying,
                 (schedule::Phase::Working, Some(Phase::Preparing)) => schedule::Phase::Preparing,
+                // The processes of another machine are not known here.
+                (schedule::Phase::Preparing, Some(Phase::Working)) => schedule::Phase::Working,
+                (schedule::Phase::Preparing, Some(Phase::Verifying)) => schedule::Phase::Verifying,
                 (phase, _) => phase,
             };
             at_work.last_tool = doing.and_then(|doing| doing.tool.clone());
@@ -88,6 +91,25 @@ impl Board {
 
     fn changed(&self) {
         self.0.changes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Shows what a look at a run shows that another process drives.
+    pub fn copy(&self, snapshot: &Snapshot) {
+        let mut doings = self.doings();
+        doings.clear();
+        for at_work in &snapshot.running {
+            let phase = match at_work.phase {
+                schedule::Phase::Preparing => Phase::Preparing,
+                schedule::Phase::Working => Phase::Working,
+                schedule::Phase::Verifying => Phase::Verifying,
+                // That is the run's, which its records tell.
+                _ => continue,
+            };
+            let (attempt, tool) = (at_work.attempt, at_work.last_tool.clone());
+            doings.insert(at_work.task.clone(), Doing { attempt, phase, said: None, tool, took: None });
+        }
+        drop(doings);
+        self.changed();
     }
 
     /// What another process says of an attempt of its.

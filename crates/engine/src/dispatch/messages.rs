@@ -1,5 +1,7 @@
 //! What the coordinator of a run is told and asked, by its workers, its socket, its tools and its terminal.
 
+use std::time::Duration;
+
 use conductor_core::run::event::Report;
 use conductor_core::schedule::{Input, Refusal, Request};
 use conductor_core::values::ids::{Attempt, TaskId};
@@ -21,6 +23,34 @@ pub(crate) enum Message {
     /// A subscription to all later records.
     Follow(oneshot::Sender<(u64, Subscription)>),
     KillAll,
+    /// Another process wants to be the run's coordinator.
+    HandOver(Handover),
+    /// It is ready, and the run is to be left to it now.
+    Take,
+}
+
+/// Another process that wants to be the run's coordinator.
+#[derive(Debug)]
+pub(crate) struct Handover {
+    /// Its version.
+    pub(crate) to: String,
+    /// How long it waits until nothing holds the run here.
+    pub(crate) patience: Duration,
+    /// It hears how that goes, and is gone where it does not.
+    pub(crate) told: mpsc::UnboundedSender<HandoverNews>,
+}
+
+/// What the one that waits for the run hears.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum HandoverNews {
+    /// What only this process can bring to its end.
+    Awaits(Vec<String>),
+    /// Nothing holds the run here any more, and all there is to know is in the store.
+    Ready,
+    /// The run goes on here.
+    GivenUp(String),
+    /// The run is left.
+    Done,
 }
 
 /// Asks things of a live run, from anywhere.
@@ -66,6 +96,16 @@ impl Control {
         let (waits, word) = oneshot::channel();
         let _ = self.messages.send(Message::Follow(waits));
         word.await.ok()
+    }
+
+    /// Leaves the run to another process, which hears how that goes.
+    pub(crate) fn hand_over(&self, handover: Handover) {
+        let _ = self.messages.send(Message::HandOver(handover));
+    }
+
+    /// The process that the run is left to has read all there is.
+    pub(crate) fn take(&self) {
+        let _ = self.messages.send(Message::Take);
     }
 
     /// Ends every process now, without asking it.

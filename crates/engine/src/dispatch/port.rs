@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use conductor_core::plan::Plan;
+use conductor_core::plan::{Plan, Priority};
 use conductor_core::values::ids::{Attempt, TaskId};
 use serde::{Deserialize, Serialize};
 
-use super::Order;
+use super::{Order, WorkerView};
 
 /// How urgently an attempt is to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -38,4 +38,12 @@ pub trait Dispatch: Send + Sync {
 
     /// The plan was amended: what agents are told of it is this from now on.
     fn amend(&self, plan: &Arc<Plan>);
+
+    /// Another priority than the plan says; of what waits to be carried out, what is more urgent goes first.
+    fn prioritize(&self, _: &TaskId, _: Priority) {}
+
+    /// The workers on other machines that are there now.
+    fn workers(&self) -> Vec<WorkerView> {
+        Vec::new()
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use conductor_core::report::tally::Histogram;
 use conductor_core::schedule::{Snapshot, Wait};
-use conductor_core::values::ids::{Attempt, RunId, TaskId};
+use conductor_core::values::ids::{Attempt, RunId, TaskId, WorkerId};
 use serde::{Deserialize, Serialize};
 
 use crate::process::transcript::Clear;
@@ -58,6 +58,20 @@ pub struct LiveView {
     /// How long it took until what happened was durable, for each append of the coordinator.
     #[serde(default)]
     pub appends: Histogram,
+    /// The workers on other machines that are there for it now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<WorkerView>,
+}
+
+/// A worker on another machine, as a run that it is there for knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerView {
+    pub name: WorkerId,
+    /// How many attempts it carries out at once, for all runs together.
+    pub slots: u32,
+    /// How many of this run it has.
+    pub busy: u32,
+    pub labels: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

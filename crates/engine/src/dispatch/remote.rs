@@ -1,54 +1,114 @@
 //! Attempts that workers in other processes carry out.
 //!
-//! An order goes to the worker that has the fewest, and waits where there is none. From then on the attempt is leased, and
-//! each sign of life renews that. A worker may report of what it was given and of nothing else.
+//! An order goes to the worker that has the fewest of those that may have it. Where there is none it waits, behind those that are
+//! more urgent, however long they have waited; no more is with a worker than it has room for. It starts when
+//! the worker has offered to carry it out and that was granted. From then on the attempt is leased, and each sign of life
+//! renews that. A worker may report of what it was granted and of nothing else.
 
+mod handing;
+mod reporting;
+mod speech;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use conductor_core::plan::Plan;
+use conductor_core::plan::{Plan, Priority};
 use conductor_core::run::event::Outcome;
-use conductor_core::schedule::{Input, Refusal, Request};
+use conductor_core::schedule::Input;
 use conductor_core::values::ids::{Attempt, TaskId, WorkerId};
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 use super::board::Doing;
-use super::messages::Message;
-use super::wire::{self, Answer, Call, FromWorker, ToWorker};
-use super::{Dispatch, Link, Order, Stop};
+use super::wire::{self, FromWorker, ToWorker};
+use super::{Dispatch, Link, Order, Stop, WorkerView};
+use crate::git::handover::Handover;
+use handing::{Offered, without_secrets};
+use speech::Speech;
+use waiting::Waiting;
 
 pub struct Remote {
+    me: Weak<Remote>,
     link: Link,
+    /// How code gets to workers and back that do not work in this repository.
+    handover: Option<Arc<Handover>>,
+    /// Where the words of their attempts go.
+    output: PathBuf,
     state: Mutex<State>,
 }
 
 struct State {
     workers: BTreeMap<WorkerId, Held>,
     /// Orders for which there is no worker.
-    waiting: VecDeque<Order>,
+    waiting: Waiting,
+    /// Where the conversation of each task's agent is.
+    conversations: HashMap<TaskId, WorkerId>,
+    /// Labels that tasks ask for and no worker has, as far as that was told.
+    told: HashSet<Vec<String>>,
     plan: Arc<Plan>,
+}
+
+/// What a worker says of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Abilities {
+    /// How many attempts it carries out at once, if there is a limit.
+    pub(crate) slots: Option<u32>,
+    pub(crate) labels: BTreeSet<String>,
+    /// The user wants it to get nothing more.
+    pub(crate) is_drained: bool,
 }
 
 /// A worker, and what it has.
 struct Held {
     out: mpsc::UnboundedSender<ToWorker>,
+    abilities: Abilities,
+    /// Ordered and not granted yet.
+    offered: HashMap<TaskId, Offered>,
     attempts: HashMap<TaskId, Attempt>,
     /// Taken from it: what it says of these is refused.
     forgotten: HashSet<(TaskId, Attempt)>,
+    /// How far each of the attempts was heard.
+    speeches: HashMap<(TaskId, Attempt), Speech>,
     /// It was not heard of for too long: it gets nothing more before it is heard of again.
     is_silent: bool,
+    /// It has declined an order, and not said since that it has room.
+    is_full: bool,
     last_report: u64,
 }
 
 impl Remote {
+    /// Of workers on this machine, which work in the run's own repository.
     pub fn new(link: Link, plan: Arc<Plan>) -> Arc<Remote> {
-        let state = State { workers: BTreeMap::new(), waiting: VecDeque::new(), plan };
-        Arc::new(Remote { link, state: Mutex::new(state) })
+        Remote::made(link, plan, None, PathBuf::new())
+    }
+
+    /// Of workers on other machines; what their attempts have said is kept below `output`.
+    pub(crate) fn apart(
+        link: Link,
+        plan: Arc<Plan>,
+        handover: Arc<Handover>,
+        output: PathBuf,
+    ) -> Arc<Remote> {
+        Remote::made(link, Arc::new(without_secrets(&plan)), Some(handover), output)
+    }
+
+    fn made(link: Link, plan: Arc<Plan>, handover: Option<Arc<Handover>>, output: PathBuf) -> Arc<Remote> {
+        let state = State {
+            workers: BTreeMap::new(),
+            waiting: Waiting::default(),
+            conversations: HashMap::new(),
+            told: HashSet::new(),
+            plan,
+        };
+        let state = Mutex::new(state);
+        let remote = Arc::new_cyclic(|me| Remote { me: me.clone(), link, handover, output, state });
+        handing::watch_over(&remote);
+        remote
     }
 
     /// Takes a worker in, by which it is reached over these; it is there until they end. One that speaks another
@@ -63,15 +123,12 @@ impl Remote {
         let worker = match wire::receive(&mut from).await? {
             Some(FromWorker::Hello { version, worker }) if version == wire::VERSION => worker,
             Some(FromWorker::Hello { version, worker }) => {
-                return Err(refused(format!(
-                    "worker {worker} speaks version {version}, this coordinator speaks {}",
-                    wire::VERSION
-                )));
+                return Err(refused(other_version(&worker, version)));
             }
             other => return Err(refused(format!("a worker says hello first, not {other:?}"))),
         };
         let (out, mut outgoing) = mpsc::unbounded_channel();
-        self.take_in(&worker, out)?;
+        self.take_in(&worker, out, Abilities::default()).map_err(refused)?;
         tokio::spawn(async move {
             while let Some(line) = outgoing.recv().await {
                 // What cannot be written will not be read either, and that is noticed.
@@ -98,126 +155,93 @@ impl Remote {
         Ok(worker)
     }
 
-    fn take_in(&self, worker: &WorkerId, out: mpsc::UnboundedSender<ToWorker>) -> io::Result<()> {
+    /// It is there until it is lost.
+    pub(crate) fn take_in(
+        &self,
+        worker: &WorkerId,
+        out: mpsc::UnboundedSender<ToWorker>,
+        abilities: Abilities,
+    ) -> Result<(), String> {
         let mut state = self.state();
         if state.workers.contains_key(worker) {
-            return Err(refused(format!("there is a worker {worker} already")));
+            return Err(format!("there is a worker {worker} already"));
         }
         let _ = out.send(ToWorker::Amended { plan: Box::new(state.plan.as_ref().clone()) });
         if self.link.board.is_watched() {
             let _ = out.send(ToWorker::Watch);
         }
-        let (attempts, forgotten, is_silent) = (HashMap::new(), HashSet::new(), false);
-        state.workers.insert(worker.clone(), Held { out, attempts, forgotten, is_silent, last_report: 0 });
+        state.workers.insert(worker.clone(), Held::new(out, abilities));
+        state.told.clear();
         self.hand_out_waiting(&mut state);
         Ok(())
     }
 
-    fn hand_out_waiting(&self, state: &mut State) {
-        for order in std::mem::take(&mut state.waiting) {
-            self.hand_out(state, order);
-        }
-    }
-
-    fn hand_out(&self, state: &mut State, order: Order) {
-        let there = state.workers.iter_mut().filter(|(_, held)| !held.is_silent);
-        let idlest = there.min_by_key(|(_, held)| held.attempts.len());
-        let Some((worker, held)) = idlest else { return state.waiting.push_back(order) };
-        let (task, attempt, worker) = (order.task.clone(), order.attempt, worker.clone());
-        held.attempts.insert(task.clone(), attempt);
-        // The lease counts from here on, whether or not the worker ever hears of it.
-        self.link.report(Input::LeaseRenewed { task, attempt, worker });
-        let _ = held.out.send(ToWorker::Start(Box::new(order.excerpt())));
-    }
-
     /// An error is a worker that does not keep to what was agreed.
-    fn hear(self: &Arc<Remote>, worker: &WorkerId, said: FromWorker) -> Result<(), String> {
+    pub(crate) fn hear(&self, worker: &WorkerId, said: FromWorker) -> Result<(), String> {
         let mut state = self.state();
         let Some(held) = state.workers.get_mut(worker) else { return Err("it was given up".to_owned()) };
         if std::mem::take(&mut held.is_silent) {
             self.hand_out_waiting(&mut state);
         }
-        let Some(held) = state.workers.get_mut(worker) else { return Ok(()) };
         match said {
             FromWorker::Hello { .. } => return Err("it said hello twice".to_owned()),
-            FromWorker::Alive { attempts } => {
+            FromWorker::Offer { task, attempt, offer } => {
+                self.grant(&mut state, worker, (task, attempt), offer);
+            }
+            FromWorker::Declined { task, attempt } => self.declined(&mut state, worker, &task, attempt),
+            FromWorker::Alive { attempts, free } => {
+                let Some(held) = state.workers.get_mut(worker) else { return Ok(()) };
                 for (task, attempt) in attempts.into_iter().filter(|one| held.has(one)) {
                     self.link.report(Input::LeaseRenewed { task, attempt, worker: worker.clone() });
                 }
+                if held.is_full && free != Some(0) {
+                    held.is_full = false;
+                    self.hand_out_waiting(&mut state);
+                }
             }
-            FromWorker::Report { number, .. } if number <= held.last_report => {}
-            FromWorker::Report { number, .. } if number != held.last_report + 1 => {
-                return Err(format!("report {} is missing", held.last_report + 1));
-            }
-            FromWorker::Report { number, input } => {
-                held.last_report = number;
-                self.pass_on(held, number, input)?;
-            }
-            FromWorker::Call { call, what } => self.answer(held, call, what),
+            FromWorker::Report { number, input } => self.reported(&mut state, worker, number, input)?,
+            FromWorker::Call { call, what } => self.answer(&state, worker, call, what),
             FromWorker::Notice { text } => self.link.notice(format!("{worker}: {text}")),
             FromWorker::Doing { task, attempt, phase, said, tool, took } => {
-                if held.has(&(task.clone(), attempt)) {
+                if state.workers.get(worker).is_some_and(|held| held.has(&(task.clone(), attempt))) {
                     self.link.board.shows(task, Doing { attempt, phase, said, tool, took });
                 }
             }
+            FromWorker::Words { task, attempt, file, offset, next, text } => {
+                let held = state.workers.get_mut(worker);
+                if let Some(speech) = held.and_then(|held| held.listened(&(task.clone(), attempt)))
+                    && speech.is_new(file, offset, next)
+                {
+                    let executor = speech.executor;
+                    self.keep_words(&task, attempt, (executor, file), &text);
+                }
+            }
+            // Of another machine there is no transcript here that could be shown.
+            FromWorker::Clear { .. } if self.handover.is_some() => {}
             FromWorker::Clear { executor, clear } => self.link.marks.set(executor, clear),
         }
         Ok(())
     }
 
-    /// Acknowledged when it is recorded.
-    fn pass_on(&self, held: &mut Held, report: u64, input: Input) -> Result<(), String> {
-        let out = held.out.clone();
-        if let Some(about) = about(&input)? {
-            if !held.has(&about) {
-                let refused = Some(format!("attempt {} of {} is not yours", about.1, about.0));
-                let _ = out.send(ToWorker::Acknowledged { report, refused });
-                return Ok(());
-            }
-            if matches!(input, Input::AttemptEnded { .. }) {
-                held.attempts.remove(&about.0);
-                self.link.board.forgets(&about.0);
-            }
-        }
-        let (waits, word) = oneshot::channel();
-        let _ = self.link.reports.send(Message::Told(input, waits));
-        tokio::spawn(async move {
-            let refused = match word.await {
-                Ok(Ok(())) => None,
-                Ok(Err(refusal)) => Some(refusal.to_string()),
-                Err(_) => Some("the run is over".to_owned()),
-            };
-            let _ = out.send(ToWorker::Acknowledged { report, refused });
-        });
-        Ok(())
-    }
-
-    fn answer(&self, held: &Held, call: u64, what: Call) {
-        let (control, out) = (self.link.control(), held.out.clone());
-        let is_its = match &what {
-            Call::Look(_) => true,
-            Call::Ask(Request::Propose { by, attempt, .. }) => held.has(&(by.clone(), *attempt)),
-            Call::Ask(_) => false,
-        };
-        tokio::spawn(async move {
-            let answer = match what {
-                _ if !is_its => Answer::Refused("a worker may not ask for that".to_owned()),
-                Call::Ask(request) => control.ask_and_wait(request).await.map_or(Answer::Gone, told),
-                Call::Look(query) => match control.look(query).await {
-                    Some(Ok(view)) => Answer::View(Box::new(view)),
-                    Some(Err(refusal)) => Answer::Refused(refusal.to_string()),
-                    None => Answer::Gone,
-                },
-            };
-            let _ = out.send(ToWorker::Answered { call, answer });
-        });
-    }
-
-    /// Its attempts are the scheduler's to take back.
-    fn lose(&self, worker: &WorkerId, why: &str) {
-        if self.state().workers.remove(worker).is_some() {
+    /// Its attempts are the scheduler's to take back; what it was only offered goes to another.
+    pub(crate) fn lose(&self, worker: &WorkerId, why: &str) {
+        let mut state = self.state();
+        if let Some(held) = state.workers.remove(worker) {
             self.link.notice(format!("worker {worker} is lost: {why}"));
             self.link.report(Input::WorkerLost { worker: worker.clone() });
+            state.conversations.retain(|_, holder| holder != worker);
+            held.offered.into_values().for_each(|offered| state.waiting.put_first(offered.order));
+            self.hand_out_waiting(&mut state);
+        }
+    }
+
+    /// Whether the user wants it to get nothing more.
+    pub(crate) fn drain(&self, worker: &WorkerId, is_drained: bool) {
+        let mut state = self.state();
+        if let Some(held) = state.workers.get_mut(worker)
+            && std::mem::replace(&mut held.abilities.is_drained, is_drained) != is_drained
+        {
+            self.hand_out_waiting(&mut state);
         }
     }
 
@@ -233,35 +257,57 @@ impl Remote {
             let _ = held.out.send(line);
         }
     }
+
+    fn interrupted(&self, task: &TaskId, attempt: Attempt) {
+        let (task, outcome) = (task.clone(), Outcome::Interrupted);
+        self.link.report(Input::AttemptEnded { task, attempt, outcome, change: None, phases: None });
+    }
 }
 
 impl Held {
+    fn new(out: mpsc::UnboundedSender<ToWorker>, abilities: Abilities) -> Held {
+        Held {
+            out,
+            abilities,
+            offered: HashMap::new(),
+            attempts: HashMap::new(),
+            forgotten: HashSet::new(),
+            speeches: HashMap::new(),
+            is_silent: false,
+            is_full: false,
+            last_report: 0,
+        }
+    }
+
     fn has(&self, (task, attempt): &(TaskId, Attempt)) -> bool {
         self.attempts.get(task) == Some(attempt) && !self.forgotten.contains(&(task.clone(), *attempt))
+    }
+
+    /// What was heard of an attempt that is its own.
+    fn listened(&mut self, about: &(TaskId, Attempt)) -> Option<&mut Speech> {
+        if self.has(about) { self.speeches.get_mut(about) } else { None }
     }
 }
 
 impl Dispatch for Remote {
     fn start(&self, order: Order) {
-        self.hand_out(&mut self.state(), order);
+        let mut state = self.state();
+        state.waiting.put(order);
+        self.hand_out_waiting(&mut state);
     }
 
     fn stop(&self, task: &TaskId, attempt: Attempt, how: Stop) {
-        let is_it = |order: &Order| order.task == *task && order.attempt == attempt;
         let mut state = self.state();
-        let before = state.waiting.len();
-        state.waiting.retain(|order| !is_it(order));
-        let never_began = state.waiting.len() < before;
-        drop(state);
-        match never_began {
-            true => self.link.report(Input::AttemptEnded {
-                task: task.clone(),
-                attempt,
-                outcome: Outcome::Interrupted,
-                change: None,
-                phases: None,
-            }),
-            false => self.send(task, attempt, ToWorker::Stop { task: task.clone(), attempt, how }),
+        match state.take_back(task, attempt) {
+            true => {
+                self.hand_out_waiting(&mut state);
+                drop(state);
+                self.interrupted(task, attempt);
+            }
+            false => {
+                drop(state);
+                self.send(task, attempt, ToWorker::Stop { task: task.clone(), attempt, how });
+            }
         }
     }
 
@@ -273,6 +319,7 @@ impl Dispatch for Remote {
         for held in self.state().workers.values_mut() {
             if held.attempts.get(task) == Some(&attempt) {
                 held.attempts.remove(task);
+                held.speeches.remove(&(task.clone(), attempt));
                 held.is_silent = true;
                 held.forgotten.insert((task.clone(), attempt));
                 let _ = held.out.send(ToWorker::Stop { task: task.clone(), attempt, how: Stop::Kill });
@@ -283,37 +330,34 @@ impl Dispatch for Remote {
 
     fn amend(&self, plan: &Arc<Plan>) {
         let mut state = self.state();
-        state.plan = plan.clone();
+        state.plan = match self.handover {
+            Some(_) => Arc::new(without_secrets(plan)),
+            None => plan.clone(),
+        };
+        let plan = state.plan.clone();
         for held in state.workers.values() {
             let _ = held.out.send(ToWorker::Amended { plan: Box::new(plan.as_ref().clone()) });
         }
     }
-}
 
-/// The attempt a report is of, if it is of one. What is not a worker's to report is an error.
-fn about(input: &Input) -> Result<Option<(TaskId, Attempt)>, String> {
-    match input {
-        Input::ProcessStarted { task, attempt, .. }
-        | Input::SessionStarted { task, attempt, .. }
-        | Input::UsageReported { task, attempt, .. }
-        | Input::WorkHandedIn { task, attempt }
-        | Input::WorkGivenBack { task, attempt }
-        | Input::WorkAccepted { task, attempt }
-        | Input::AttemptEnded { task, attempt, .. }
-        | Input::Reported { task, attempt, .. }
-        | Input::ExpertiseUsed { task, attempt, .. }
-        | Input::ExpertiseLearned { task, attempt, .. }
-        | Input::CheckpointMade { task, attempt, .. } => Ok(Some((task.clone(), *attempt))),
-        Input::ProviderParked { .. } | Input::GitSettingsTouched { .. } => Ok(None),
-        other => Err(format!("it reported what is not its to report: {other:?}")),
+    fn prioritize(&self, task: &TaskId, priority: Priority) {
+        self.state().waiting.prioritize(task, priority);
+    }
+
+    /// Of those that say how much they take; others are processes of this machine.
+    fn workers(&self) -> Vec<WorkerView> {
+        let state = self.state();
+        let view = |(name, held): (&WorkerId, &Held)| {
+            let busy = u32::try_from(held.attempts.len() + held.offered.len()).unwrap_or(u32::MAX);
+            let labels = held.abilities.labels.iter().cloned().collect();
+            Some(WorkerView { name: name.clone(), slots: held.abilities.slots?, busy, labels })
+        };
+        state.workers.iter().filter_map(view).collect()
     }
 }
 
-fn told(done: Result<(), Refusal>) -> Answer {
-    match done {
-        Ok(()) => Answer::Done,
-        Err(refusal) => Answer::Refused(refusal.to_string()),
-    }
+pub(crate) fn other_version(worker: &WorkerId, version: u32) -> String {
+    format!("worker {worker} speaks version {version}, this coordinator speaks {}", wire::VERSION)
 }
 
 fn refused(why: String) -> io::Error {

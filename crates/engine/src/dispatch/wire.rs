@@ -2,6 +2,9 @@
 //!
 //! Both begin with their version. Every report has a number, one more than the one before, and is acknowledged when it is
 //! recorded; until then the worker keeps it. A report whose number has been seen is not passed on again.
+//!
+//! An order begins nothing: the worker offers to carry it out, by a number of its own, or declines. Only where the attempt
+//! is still to be carried out there is that granted, and then it starts.
 
 use conductor_core::plan::Plan;
 use conductor_core::run::event::Processes;
@@ -13,10 +16,11 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncWrite, AsyncWriteExt as
 
 use super::board::Phase;
 use super::{Order, Query, Stop, View};
-use crate::process::transcript::Clear;
+use crate::git::handover::Code;
+use crate::process::transcript::{Clear, Words};
 
 /// Of what is said here.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 4;
 
 /// The longest line that is read.
 const LONGEST: usize = 64 << 20;
@@ -27,7 +31,22 @@ pub(crate) enum ToWorker {
     Hello {
         version: u32,
     },
-    Start(Box<Order>),
+    Start {
+        order: Box<Order>,
+        /// Where its code is, where that is not on the worker's machine.
+        code: Option<Code>,
+    },
+    /// The offer of this number is accepted: it starts.
+    Grant {
+        task: TaskId,
+        attempt: Attempt,
+        offer: u64,
+    },
+    /// It is another's by now, or not wanted any more.
+    Withdrawn {
+        task: TaskId,
+        attempt: Attempt,
+    },
     Stop {
         task: TaskId,
         attempt: Attempt,
@@ -61,9 +80,22 @@ pub(crate) enum FromWorker {
         version: u32,
         worker: WorkerId,
     },
-    /// It lives, and is at these.
+    /// It would carry this out, by a number that is this offer's alone.
+    Offer {
+        task: TaskId,
+        attempt: Attempt,
+        offer: u64,
+    },
+    /// It has no room for it.
+    Declined {
+        task: TaskId,
+        attempt: Attempt,
+    },
+    /// It lives, and is at these; so many more it would take, if there is a limit.
     Alive {
         attempts: Vec<(TaskId, Attempt)>,
+        #[serde(default)]
+        free: Option<u32>,
     },
     Report {
         number: u64,
@@ -85,6 +117,17 @@ pub(crate) enum FromWorker {
         #[serde(default)]
         tool: Option<String>,
         took: Option<Processes>,
+    },
+    /// What an attempt on another machine says and leaves to be read, piece by piece; all of it before its end is reported. A
+    /// piece that begins before what was heard is nothing new.
+    Words {
+        task: TaskId,
+        attempt: Attempt,
+        file: Words,
+        /// Where it begins in the file there, and where the next piece does.
+        offset: u64,
+        next: u64,
+        text: String,
     },
     /// How far an executor's transcript and stream can be shown.
     Clear {

@@ -1,8 +1,8 @@
 //! The store of one project: what goes in, what comes out, and how fast.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use conductor_core::expertise::{
     Draft, Fate, Item, ItemId, Kind, Lesson, Measure, Need, Retirement, Source, UNUSED_DAYS, compare,
@@ -90,13 +90,17 @@ async fn two_projects_share_nothing_and_a_newer_form_is_refused() {
     // Even where two projects would have the same file.
     let same = Project { key: folder.path().join("c"), root: folder.path().join("c") };
     let path = same.database(&folder.path().join("home"), 0);
+    let first = Project { key: folder.path().join("a"), root: folder.path().join("a") };
+    let first = first.database(&folder.path().join("home"), 0);
     drop(one);
-    std::fs::copy(
-        Project { key: folder.path().join("a"), root: folder.path().join("a") }
-            .database(&folder.path().join("home"), 0),
-        &path,
-    )
-    .unwrap();
+    // The connection is closed by a thread of its own: when its log is gone, all of it is in the file.
+    let log = PathBuf::from(format!("{}-wal", first.display()));
+    let end = Instant::now() + Duration::from_secs(30);
+    while log.exists() {
+        assert!(Instant::now() < end, "the connection is not closed");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    std::fs::copy(first, &path).unwrap();
     let third = Expertise::open(&folder.path().join("home"), same).await.unwrap();
     assert_eq!(third.all().await.unwrap(), [], "a file that is another project's is left alone");
 }

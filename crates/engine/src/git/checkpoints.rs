@@ -136,6 +136,24 @@ pub fn find(repository: &Repository, name: &str) -> Result<Option<Checkpoint>, G
     Ok(list(repository)?.into_iter().find(|known| known.name == name || known.name == word))
 }
 
+/// One that a worker on another machine has made there is made here, too. Its name is one of the run's, its commit what
+/// the run's branch was at.
+pub(crate) fn adopt(run_repo: &RunRepo, name: &str, commit: &str, about: &str) -> Result<(), WorkspaceError> {
+    let is_ours = name.strip_prefix(run_repo.run().as_str()).is_some_and(|rest| {
+        rest.strip_prefix('-')
+            .is_some_and(|hex| !hex.is_empty() && hex.bytes().all(|b| b.is_ascii_hexdigit()))
+    });
+    if !is_ours || !run_repo.shadow().contains(&run_repo.tip()?, commit)? {
+        let why = format!("{name} at {commit} is no place that the run's branch was at");
+        return Err(WorkspaceError::Broken(why));
+    }
+    let repository = run_repo.repository();
+    if find(repository, name)?.is_none() {
+        set(repository, name, run_repo.branch(), commit, &format!("before: {about}"))?;
+    }
+    Ok(())
+}
+
 /// All of them, newest first. Tags that name no branch are none of ours, whatever they are called.
 pub fn list(repository: &Repository) -> Result<Vec<Checkpoint>, GitError> {
     let below = |folder: &str| format!("refs/tags/{folder}/");

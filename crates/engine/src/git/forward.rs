@@ -56,6 +56,15 @@ pub const UNDER_WAY: [(&str, &str); 6] = [
     ("sequencer", "a cherry-pick or revert"),
 ];
 
+/// What keeps a checkout from taking another commit as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct InTheWay {
+    /// Tracked by nothing, where the commit has something.
+    pub untracked: Vec<String>,
+    /// Changed in the checkout and not committed, and other in the commit: `git merge` refuses these.
+    pub changed: Vec<String>,
+}
+
 /// One path that differs between two commits: `A`dded, `D`eleted, or another letter where it is changed.
 struct Difference {
     letter: u8,
@@ -189,10 +198,21 @@ impl Repository {
         )))
     }
 
-    /// Files that are in a checkout, tracked by nothing, in places where another commit has something. Whether git
-    /// ignores them does not matter: `git merge` would overwrite these without a word.
-    pub fn in_the_way(&self, checkout: &Path, from: &str, to: &str) -> Result<Vec<String>, GitError> {
-        Ok(obstacles(checkout, &self.differences(from, to)?))
+    /// What of the user's own is in the way of another commit in their checkout. Whether git ignores what it does not track
+    /// does not matter: `git merge` would overwrite it without a word.
+    pub fn in_the_way(&self, from: &str, to: &str) -> Result<InTheWay, GitError> {
+        let differences = self.differences(from, to)?;
+        let untracked = obstacles(&self.root, &differences);
+        let changes = differences.iter().any(|one| one.letter != b'A');
+        let own = match changes.then(|| self.uncommitted(&[])) {
+            None => Vec::new(),
+            // Where what git does there was changed meanwhile, it is not asked.
+            Some(Err(GitError::SettingsChanged { .. })) => Vec::new(),
+            Some(found) => found?.files,
+        };
+        let own: HashSet<&Path> = own.iter().map(PathBuf::as_path).collect();
+        let changed = differences.iter().filter(|one| one.letter != b'A' && own.contains(one.path.as_path()));
+        Ok(InTheWay { untracked, changed: changed.map(|one| one.path.display().to_string()).collect() })
     }
 
     /// The commit that is checked out there now. No content is looked at, so no filter has a say.

@@ -234,7 +234,7 @@ impl Shadow {
     /// The tree of all that is in a folder, for a look: contents do not get into the store.
     pub fn look(&self, tree: &Path, index: &Path) -> Result<String, GitError> {
         let lfs = self.lfs.as_ref().map(|lfs| lfs.of(&self.directory));
-        let looking = Shadow { lfs, ..self.clone() };
+        let looking = Shadow { lfs, lasts: false, ..self.clone() };
         looking.add_all(tree, index)?;
         let _ = fs::remove_dir_all(self.directory.join("lfs"));
         looking.tree_of(tree, index)

@@ -12,7 +12,7 @@ use conductor_core::values::ids::RunId;
 use crate::git::checkpoints;
 use crate::git::conflict_markers::{self, Look};
 use crate::git::workspaces::{RunRepo, WorkspaceError};
-use crate::git::{Forward, Forwarded, Merge, Shadow};
+use crate::git::{Forward, Forwarded, InTheWay, Merge, Shadow};
 use crate::host::redact;
 
 /// What merging came to: commits from the branch's place upwards, and who does not fit.
@@ -264,9 +264,8 @@ pub fn hunks(path: &str, text: &str, theirs: &str) -> String {
 pub enum Ending {
     /// No task changed anything; the branch is gone again.
     Unchanged,
-    /// It waits for the user, who did not ask for more, or could not be given more because of this. Files that git does
-    /// not track are in the way of it in their checkout, and may be overwritten by a merge.
-    Left { branch: String, why: Option<String>, in_the_way: Vec<String> },
+    /// It waits for the user, who did not ask for more, or could not be given more because of this.
+    Left { branch: String, why: Option<String>, in_the_way: InTheWay },
     /// The user's own branch holds it now.
     Merged { branch: String, into: String },
 }
@@ -388,7 +387,7 @@ pub fn bring_home(run_repo: &RunRepo, into_branch: bool, landed: bool) -> Result
     };
     // As it is now: the user may have gone on.
     let head = repository.head_in(&repository.root)?;
-    let in_the_way = repository.in_the_way(&repository.root, &head, &tip)?;
+    let in_the_way = repository.in_the_way(&head, &tip)?;
     Ok(Ending::Left { branch, why, in_the_way })
 }
 

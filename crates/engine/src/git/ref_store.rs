@@ -50,24 +50,13 @@ impl RefStore {
     }
 
     fn make(&self, sha256: bool) -> Result<(), GitError> {
-        let mut init = bare_command();
         let format = if sha256 { "--object-format=sha256" } else { "--object-format=sha1" };
-        init.args(["init", "--quiet", "--bare", "--template=", format]).arg(&self.git);
-        output(init).map(drop)
+        make_bare(&self.git, &[format])
     }
 
     /// Makes a bare repository in a folder, where there is none.
     pub fn make_remote(git: &Path) -> Result<(), GitError> {
-        if git.join("HEAD").is_file() {
-            return Ok(());
-        }
-        let mut init = bare_command();
-        init.args(["init", "--quiet", "--bare", "--template="]).arg(git);
-        match output(init) {
-            // Another push has made it at the same moment.
-            Err(_) if git.join("HEAD").is_file() => Ok(()),
-            made => made.map(drop),
-        }
+        make_bare(git, &[])
     }
 
     /// Whether a folder is a git directory or holds one.
@@ -253,6 +242,31 @@ impl RefStore {
         let mut command = own(&self.git);
         command.args(["update-ref", "--stdin"]);
         with_input(command, lines.as_bytes()).map(drop)
+    }
+}
+
+/// Makes a bare repository where there is none. It is made beside its place and put there whole: of two that make it at
+/// once neither sees half of the other's.
+fn make_bare(git: &Path, format: &[&str]) -> Result<(), GitError> {
+    if git.join("HEAD").is_file() {
+        return Ok(());
+    }
+    let file = |source| GitError::File { path: git.to_owned(), source };
+    let folder = git.parent().ok_or_else(|| file(std::io::ErrorKind::InvalidInput.into()))?;
+    let name = git.file_name().unwrap_or_default().to_string_lossy();
+    let beside = tempfile::Builder::new().prefix(&format!(".{name}.")).tempdir_in(folder).map_err(file)?;
+    let init = |at: &Path| {
+        let mut init = bare_command();
+        init.args(["init", "--quiet", "--bare", "--template="]).args(format).arg(at);
+        output(init).map(drop)
+    };
+    let whole = beside.path().join("git");
+    init(&whole)?;
+    match std::fs::rename(&whole, git) {
+        Err(_) if git.join("HEAD").is_file() => Ok(()),
+        // One was begun there and never finished.
+        Err(_) if git.is_dir() => init(git),
+        put => put.map_err(file),
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod commits;
 mod entries;
+mod lasting;
+mod made;
 mod merging;
 mod tracked;
 
@@ -36,6 +38,8 @@ pub struct Shadow {
     /// What the user's git was when the run started; for a submodule, without what is the repository's own.
     pub(super) baseline: Arc<Baseline>,
     pub(super) is_of_module: bool,
+    /// Whether what is written is to outlive a power cut.
+    pub(super) lasts: bool,
     /// The trees of commits.
     pub(super) trees: Arc<Mutex<HashMap<String, String>>>,
 }
@@ -67,6 +71,7 @@ impl Shadow {
             sha256,
             baseline,
             is_of_module: false,
+            lasts: true,
             trees: Arc::default(),
         }
         .made()?;
@@ -154,6 +159,10 @@ impl Shadow {
                 "-c",
                 "advice.addEmbeddedRepo=false",
             ]);
+        if self.lasts {
+            // Git by itself leaves it to the system when an object gets to the disk.
+            command.args(["-c", "core.fsync=committed"]);
+        }
         command
     }
 

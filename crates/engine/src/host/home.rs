@@ -78,6 +78,16 @@ const ALONE: Duration = Duration::from_secs(4);
 /// A process that only checks whether a run is live holds its lock for a moment; a claim waits that long.
 const GLANCE: Duration = Duration::from_millis(50);
 
+/// The lock of a process that was killed is free when it is gone, and what it was just starting has become another program:
+/// on a busy machine that takes a while.
+const GOING: Duration = Duration::from_secs(5);
+
+/// How long a coordinator that has let go of its run may take to be gone.
+const LEAVING: Duration = Duration::from_secs(30);
+
+/// The lock of the process that waits for a run, in the run's folder.
+const SUCCESSOR: &str = "successor.lock";
+
 /// Where the logs of runs are kept that machines share.
 pub const STORE: &str = "CONDUCTOR_STORE";
 
@@ -231,8 +241,29 @@ impl Home {
         Ok(file)
     }
 
-    /// Takes a run for this process. The lock goes with the process, however it ends.
+    /// Takes a run for this process. The lock goes with the process, however it ends. One that waits for the run has it first.
     pub fn claim(&self, run: &RunId) -> Result<RunClaim, HomeError> {
+        match self.is_awaited(run) {
+            true => Err(HomeError::Busy(run.clone())),
+            false => self.claim_within(run, GLANCE),
+        }
+    }
+
+    /// Announces that this process waits for a run that another one drives: no other takes it then, and it is not seen to be left in
+    /// between.
+    pub fn succeed(&self, run: &RunId) -> Result<Successor, HomeError> {
+        let directory = self.run(run);
+        let unusable = |source| HomeError::Unusable { path: directory.clone(), source };
+        let path = directory.join(SUCCESSOR);
+        let file = access::private().create(true).truncate(false).write(true).open(path).map_err(unusable)?;
+        match lock_within(&file, GLANCE) {
+            Ok(()) => Ok(Successor { run: run.clone(), place: self.clone(), _lock: file }),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(HomeError::Busy(run.clone())),
+            Err(source) => Err(unusable(source)),
+        }
+    }
+
+    fn claim_within(&self, run: &RunId, time: Duration) -> Result<RunClaim, HomeError> {
         let directory = self.run(run);
         let unusable = |source| HomeError::Unusable { path: directory.clone(), source };
         access::create_private_dir_all(&directory).map_err(unusable)?;
@@ -242,17 +273,33 @@ impl Home {
             .write(true)
             .open(directory.join("lock"))
             .map_err(unusable)?;
-        match lock_within(&file, GLANCE) {
+        let is_held = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
+        let locked = lock_within(&file, time).or_else(|error| {
+            match is_held(&error) && self.holder(run).is_some_and(is_going) {
+                true => lock_within(&file, GOING),
+                false => Err(error),
+            }
+        });
+        match locked {
             Ok(()) => Ok(RunClaim { directory, place: self.clone(), _lock: file }),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(HomeError::Busy(run.clone())),
+            Err(error) if is_held(&error) => Err(HomeError::Busy(run.clone())),
             Err(source) => Err(unusable(source)),
         }
     }
 
-    /// Whether a process works on a run right now.
+    /// Whether a process works on a run right now, or is just being left the run by one that did.
     pub fn is_live(&self, run: &RunId) -> bool {
-        let Ok(file) = File::open(self.run(run).join("lock")) else { return false };
-        matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+        // In this order: who waits has the run before it does not wait any more.
+        self.is_awaited(run) || self.is_held(run)
+    }
+
+    /// Whether a process has the run.
+    pub(crate) fn is_held(&self, run: &RunId) -> bool {
+        is_locked(&self.run(run).join("lock"))
+    }
+
+    fn is_awaited(&self, run: &RunId) -> bool {
+        is_locked(&self.run(run).join(SUCCESSOR))
     }
 
     /// The process that holds a run's lock, where the system tells.
@@ -273,10 +320,18 @@ impl Home {
 
     /// Returns when no process works on a run any more. Blocks.
     pub fn wait_until_left(&self, run: &RunId) -> io::Result<()> {
-        match File::open(self.run(run).join("lock")) {
+        let wait_for = |name: &str| match File::open(self.run(run).join(name)) {
             Ok(file) => file.lock_shared(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
+        };
+        loop {
+            wait_for("lock")?;
+            // One that waits for the run has it before it does not wait any more.
+            wait_for(SUCCESSOR)?;
+            if !self.is_live(run) {
+                return Ok(());
+            }
         }
     }
 
@@ -288,6 +343,11 @@ impl Home {
         runs.sort();
         runs
     }
+}
+
+fn is_locked(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
 fn store_of_environment() -> Option<StoreAddress> {
@@ -307,6 +367,31 @@ pub(crate) fn lock_within(file: &File, time: Duration) -> io::Result<()> {
             Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
             Err(TryLockError::Error(error)) => return Err(error),
         }
+    }
+}
+
+/// Whether a process is gone, or has come to its end and only the system is still busy with it.
+fn is_going(process: u32) -> bool {
+    const EXITING: u32 = 0x4;
+    let Ok(stat) = fs::read_to_string(format!("/proc/{process}/stat")) else { return true };
+    // Its name, which may have any characters, is in brackets before these.
+    let mut fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    let (state, flags) = (fields.next(), fields.nth(5).and_then(|flags| flags.parse::<u32>().ok()));
+    matches!(state, Some("Z" | "X")) || flags.is_some_and(|flags| flags & EXITING != 0)
+}
+
+/// The right to have a run next, held as long as this lives.
+#[derive(Debug)]
+pub struct Successor {
+    run: RunId,
+    place: Home,
+    _lock: File,
+}
+
+impl Successor {
+    /// As soon as the one that has the run is gone. Blocks.
+    pub fn claim(self) -> Result<RunClaim, HomeError> {
+        self.place.claim_within(&self.run, LEAVING)
     }
 }
 
@@ -350,6 +435,45 @@ mod tests {
         assert!(!home.is_live(&run));
         assert!(home.claim(&run).is_ok());
         assert_eq!(home.runs(), [run]);
+    }
+
+    #[test]
+    fn a_run_that_is_waited_for_is_never_seen_to_be_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path()).unwrap();
+        let run = RunId::parse("abc").unwrap();
+        let first = home.claim(&run).unwrap();
+        let successor = home.succeed(&run).unwrap();
+        assert!(matches!(home.succeed(&run), Err(HomeError::Busy(_))), "one waits for it already");
+        drop(first);
+        assert!(home.is_live(&run) && !home.is_held(&run));
+        assert!(matches!(home.claim(&run), Err(HomeError::Busy(_))), "it is for the one who waits");
+        let (waiting, name) = (home.clone(), run.clone());
+        let waiting = std::thread::spawn(move || waiting.wait_until_left(&name));
+        let second = successor.claim().unwrap();
+        assert!(home.is_live(&run) && home.is_held(&run) && !waiting.is_finished());
+        drop(second);
+        waiting.join().unwrap().unwrap();
+        assert!(!home.is_live(&run));
+        drop(home.succeed(&run).unwrap());
+        assert!(
+            !home.is_live(&run) && home.claim(&run).is_ok(),
+            "who does not wait any more is not waited for"
+        );
+    }
+
+    /// As a child that a killed coordinator had forked and that has not become its program yet.
+    #[test]
+    fn a_lock_that_outlives_its_killed_owner_for_a_moment_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path()).unwrap();
+        let run = RunId::parse("abc").unwrap();
+        drop(home.claim(&run).unwrap());
+        let script = "exec 9>>lock; flock 9; sleep 0.5 & kill -KILL $$";
+        let mut owner = std::process::Command::new("sh");
+        let ended = owner.args(["-c", script]).current_dir(home.run(&run)).status().unwrap();
+        assert!(!ended.success() && home.is_live(&run), "the lock is held by what it has left");
+        assert!(home.claim(&run).is_ok());
     }
 
     #[test]

@@ -33,8 +33,14 @@ fn took(usage: &libc::rusage) -> Processes {
     Processes {
         cpu: Millis((micros(usage.ru_utime) + micros(usage.ru_stime)) / 1000),
         memory: Some(peak(usage)).filter(|memory| *memory > our_peak()).unwrap_or_default(),
+        memory_together: 0,
+        read: whole(usage.ru_inblock) * BLOCK,
+        written: whole(usage.ru_oublock) * BLOCK,
     }
 }
+
+/// What the system counts reading and writing by.
+const BLOCK: u64 = 512;
 
 fn peak(usage: &libc::rusage) -> u64 {
     // In units of 1,024 bytes, but on a Mac.

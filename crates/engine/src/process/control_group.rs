@@ -23,9 +23,9 @@ use super::{children, tree};
 use crate::host::access;
 
 /// In a run's folder: where the group of one of its coordinators is. The coordinator's name follows.
-const NOTE: &str = "control_group.";
+pub(super) const NOTE: &str = "control_group.";
 
-const PROCESSES: &str = "cgroup.procs";
+pub(super) const PROCESSES: &str = "cgroup.procs";
 
 /// A run's part in the group that this process is in.
 pub(super) struct Group {
@@ -47,14 +47,14 @@ impl Group {
         let mut shared = children::group();
         let note = run_folder.join(format!("{NOTE}{}", children::us()));
         if let Some(entered) = shared.upgrade() {
-            access::write(&note, entered.folder.as_os_str().as_encoded_bytes()).ok()?;
+            note_down(&note, &entered.folder).ok()?;
             return Some(Group { entered, note });
         }
-        let around = current()?;
+        let around = beside_coordinator(current()?, run);
         remove_abandoned(&around);
         let folder = around.join(format!("conductor-{run}-{}", children::us()));
         // Written down first: one that is not there does no harm, one that nothing leads to does.
-        access::write(&note, folder.as_os_str().as_encoded_bytes()).ok()?;
+        note_down(&note, &folder).ok()?;
         let entered = Entered { around, folder };
         let moved =
             fs::create_dir(&entered.folder).and_then(|()| move_in(&entered.folder, std::process::id()));
@@ -88,20 +88,64 @@ impl Group {
 impl Entered {
     /// Back to where it came from. What of our own is still running goes along, everything else is ended.
     fn leave(&self) {
-        let _ = move_in(&self.around, std::process::id());
-        clear(&self.folder);
+        match move_in(&self.around, std::process::id()) {
+            Ok(()) => drop(clear(&self.folder)),
+            // Limits are handed on there. The empty group goes with the one around it, or with the next coordinator's start.
+            Err(_) => drop(end_all_in(&self.folder)),
+        }
     }
 }
 
 /// A shim goes on when its coordinator is gone, and leaves the group that it was born into.
 pub(super) fn leave_group_of(run: &RunId) {
     let Some(group) = current() else { return };
-    let prefix = format!("conductor-{run}-");
-    let is_of_run =
-        group.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(&prefix));
-    if let Some(around) = group.parent().filter(|_| is_of_run) {
-        let _ = move_in(around, std::process::id());
+    let around = beside_coordinator(group.clone(), run);
+    if around != group {
+        // Not where limits are handed on: no process may be there. Its own group, beside that one, comes right after this.
+        let _ = move_in(&around, std::process::id());
     }
+}
+
+/// Where groups of this run are made: not inside of the one of its coordinator, whose end is not that of a shim.
+fn beside_coordinator(group: PathBuf, run: &RunId) -> PathBuf {
+    let prefix = format!("conductor-{run}-");
+    let name = group.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let is_of_run =
+        name.starts_with(&prefix) && coordinator_of(&group).is_some_and(|name| name != children::us());
+    match group.parent().filter(|_| is_of_run) {
+        Some(around) => around.to_owned(),
+        None => group,
+    }
+}
+
+/// In the name of a group for processes that are in the way of limits.
+const ROOM: &str = "conductor-room-";
+
+pub(super) fn is_room(group: &Path) -> bool {
+    group.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(ROOM))
+}
+
+/// Whether it is inside of a group that some conductor has made: then that one's, not ours to leave.
+pub(super) fn is_in_anothers(group: &Path) -> bool {
+    group.ancestors().any(|group| !is_room(group) && coordinator_of(group).is_some())
+}
+
+/// Moves the processes in a group into one below it, where all of them are ours.
+pub(super) fn make_room(group: &Path) -> std::io::Result<()> {
+    let here = fs::read_to_string(group.join(PROCESSES)).unwrap_or_default();
+    let here: Vec<u32> = here.lines().filter_map(|line| line.parse().ok()).collect();
+    if !here.iter().all(|&process| tree::is_own(process, children::us())) {
+        return Err(std::io::Error::other("processes that are not ours are in it"));
+    }
+    let room = group.join(format!("{ROOM}{}", children::us()));
+    match fs::create_dir(&room) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    for process in here {
+        move_in(&room, process)?;
+    }
+    Ok(())
 }
 
 /// Groups of coordinators that are dead.
@@ -145,6 +189,16 @@ impl LeftGroups {
 
 /// Ends everything in a group until a look finds nothing, and removes it. How many processes that were.
 fn clear(folder: &Path) -> usize {
+    let let_out = |process| drop(folder.parent().map(|around| move_in(around, process)));
+    chase(folder, let_out, |_| remove(folder))
+}
+
+/// The same, and the group stays, for what is our own stays in it.
+fn end_all_in(folder: &Path) -> usize {
+    chase(folder, |_| {}, |others| others.is_empty())
+}
+
+fn chase(folder: &Path, own: impl Fn(u32), is_done: impl Fn(&[u32]) -> bool) -> usize {
     let begun = Instant::now();
     let coordinator = coordinator_of(folder).unwrap_or_default();
     let mut ended: HashSet<u32> = HashSet::new();
@@ -152,14 +206,12 @@ fn clear(folder: &Path) -> usize {
         let all = members(folder);
         // One that is being started looks like us until it has begun.
         children::wait_for_starts();
-        let (own, others): (Vec<u32>, Vec<u32>) =
+        let (ours, others): (Vec<u32>, Vec<u32>) =
             all.into_iter().partition(|&process| tree::is_own(process, &coordinator));
-        for process in own {
-            let _ = folder.parent().map(|around| move_in(around, process));
-        }
+        ours.into_iter().for_each(&own);
         others.iter().for_each(|&process| tree::kill(process));
         ended.extend(&others);
-        if remove(folder) || begun.elapsed() > tree::CHASE {
+        if is_done(&others) || begun.elapsed() > tree::CHASE {
             return ended.len();
         }
         std::thread::sleep(Duration::from_millis(2));
@@ -167,7 +219,7 @@ fn clear(folder: &Path) -> usize {
 }
 
 /// With those that were made in it, by a conductor that a task ran.
-fn remove(folder: &Path) -> bool {
+pub(super) fn remove(folder: &Path) -> bool {
     for inner in inner(folder) {
         remove(&inner);
     }
@@ -175,7 +227,7 @@ fn remove(folder: &Path) -> bool {
 }
 
 /// Empty groups of dead coordinators, whose runs were never taken up again.
-fn remove_abandoned(around: &Path) {
+pub(super) fn remove_abandoned(around: &Path) {
     let is_abandoned = |folder: &PathBuf| {
         coordinator_of(folder).is_some_and(|coordinator| !tree::lives(&coordinator))
             && members(folder).is_empty()
@@ -191,7 +243,7 @@ fn inner(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The living processes in a group and in those in it.
-fn members(folder: &Path) -> Vec<u32> {
+pub(super) fn members(folder: &Path) -> Vec<u32> {
     let text = fs::read_to_string(folder.join(PROCESSES)).unwrap_or_default();
     let here = text.lines().filter_map(|line| line.parse().ok()).filter(|&process| tree::is_alive(process));
     here.chain(inner(folder).iter().flat_map(|folder| members(folder))).collect()
@@ -203,25 +255,52 @@ fn move_in(group: &Path, process: u32) -> std::io::Result<()> {
 
 /// The group of the second version that this process is in.
 pub(crate) fn current() -> Option<PathBuf> {
+    current_in(|line| line.strip_prefix("0::"), |kind| kind.starts_with("cgroup2 "))
+}
+
+/// The group of the first version that this process is in, in the tree of this controller.
+pub(super) fn current_of(controller: &str) -> Option<PathBuf> {
+    let has = |names: &str| names.split(',').any(|name| name == controller);
+    current_in(
+        |line| {
+            let (names, group) = line.split_once(':')?.1.split_once(':')?;
+            has(names).then_some(group)
+        },
+        |kind| kind.starts_with("cgroup ") && kind.rsplit(' ').next().is_some_and(has),
+    )
+}
+
+/// By the line about it among the groups of this process, and by the end of the line about it in the mount table.
+fn current_in(is_of: impl Fn(&str) -> Option<&str>, is_mount: impl Fn(&str) -> bool) -> Option<PathBuf> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let group = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let group = groups.lines().find_map(is_of)?;
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-    let (root, point) = mounts.lines().find_map(mounted)?;
+    let (root, point) = mounts.lines().find_map(|line| mounted(line, &is_mount))?;
     let below = Path::new(group).strip_prefix(root).ok()?;
     Some(if below.as_os_str().is_empty() { point } else { point.join(below) })
 }
 
 /// What of the groups is mounted, and where, if a line of the mount table is about that.
-fn mounted(line: &str) -> Option<(PathBuf, PathBuf)> {
+fn mounted(line: &str, is_mount: impl Fn(&str) -> bool) -> Option<(PathBuf, PathBuf)> {
     let (mount, kind) = line.split_once(" - ")?;
-    kind.starts_with("cgroup2 ").then_some(())?;
+    is_mount(kind).then_some(())?;
     let mut fields = mount.split(' ').skip(3);
     Some((PathBuf::from(fields.next()?), PathBuf::from(fields.next()?)))
 }
 
-/// As its name says.
-fn coordinator_of(folder: &Path) -> Option<String> {
-    Some(folder.file_name()?.to_str()?.strip_prefix("conductor-")?.split_once('-')?.1.to_owned())
+/// Where a group is, as a whole or not at all: nothing is left of it where the disk is full.
+pub(super) fn note_down(note: &Path, group: &Path) -> std::io::Result<()> {
+    let written = access::write(note, group.as_os_str().as_encoded_bytes());
+    if written.is_err() {
+        let _ = fs::remove_file(note);
+    }
+    written
+}
+
+/// As its name says. Behind that, and a `+`, may be what is in it.
+pub(super) fn coordinator_of(folder: &Path) -> Option<String> {
+    let (_, of) = folder.file_name()?.to_str()?.strip_prefix("conductor-")?.split_once('-')?;
+    Some(of.split('+').next().unwrap_or(of).to_owned())
 }
 
 fn noted(run_folder: &Path) -> Vec<Noted> {
@@ -243,6 +322,7 @@ mod tests {
     #[test]
     fn where_groups_are_mounted_is_read_from_the_mount_table() {
         let line = "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw";
+        let mounted = |line: &str| super::mounted(line, |kind: &str| kind.starts_with("cgroup2 "));
         assert_eq!(mounted(line), Some(("/".into(), "/sys/fs/cgroup/unified".into())));
         let inner = "41 31 0:38 /system.slice /sys/fs/cgroup rw shared:4 - cgroup2 cgroup rw";
         assert_eq!(mounted(inner), Some(("/system.slice".into(), "/sys/fs/cgroup".into())));
@@ -261,5 +341,7 @@ mod tests {
         let folders: Vec<&Path> = noted.iter().map(|noted| noted.folder.as_path()).collect();
         assert_eq!(folders, [Path::new("/sys/fs/cgroup/conductor-abc-7.12")]);
         assert_eq!(coordinator_of(folders[0]).as_deref(), Some("7.12"));
+        let limits = Path::new("/sys/fs/cgroup/conductor-abc-7.12+limits");
+        assert_eq!(coordinator_of(limits).as_deref(), Some("7.12"));
     }
 }

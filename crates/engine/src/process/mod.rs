@@ -11,6 +11,7 @@ mod descent;
 mod exit;
 mod finding;
 mod hearing;
+pub mod limits;
 mod reaper;
 mod run_processes;
 mod running;
@@ -32,6 +33,8 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use conductor_core::plan::Reached;
+use conductor_core::run::event::Processes;
 use rustix::process::{Pid, Signal};
 
 pub use capacity::{Capacity, capacity};
@@ -39,6 +42,7 @@ pub use children::{adopt_orphans, under_way};
 pub(crate) use control_group::current as control_group;
 pub(crate) use finding::{installed, on_path};
 pub use hearing::{Heard, hear_beside};
+use limits::Limits;
 use reaper::Reaper;
 pub use reaper::watch_over;
 pub use run_processes::RunProcesses;
@@ -61,12 +65,21 @@ pub struct Launch {
     /// Shared by all that have the same.
     pub env: Arc<BTreeMap<OsString, OsString>>,
     pub directory: PathBuf,
-    /// Bytes of memory any one of its processes may use.
-    pub memory: Option<u64>,
+    /// What its processes may use of the machine together.
+    pub limits: Limits,
     /// It is spoken to: its standard input is ours to write to, and its standard output is kept apart.
     pub converses: bool,
     /// What it says on its standard error belongs to what it says.
     pub together: bool,
+}
+
+/// What came of a process that is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    pub exit: Exit,
+    pub took: Processes,
+    /// The limit it was ended for.
+    pub reached: Option<Reached>,
 }
 
 /// How the main process ended.
@@ -255,20 +268,6 @@ pub fn leave_behind(program: &str, args: &[&std::ffi::OsStr]) {
     let _starting = children::starting();
     // One that cannot be started is no loss: its work is done by the next.
     let _ = command.spawn();
-}
-
-/// Set before the program begins: set from outside a moment later, what the program had started by then would be free.
-#[expect(unsafe_code, reason = "what runs between fork and exec has to be vouched for")]
-fn limit_memory(command: &mut Command, bytes: u64) {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-
-    let most = getrlimit(Resource::Data).maximum.map_or(bytes, |most| most.min(bytes));
-    let set = move || {
-        let _ = setrlimit(Resource::Data, Rlimit { current: Some(most), maximum: Some(most) });
-        Ok(())
-    };
-    // SAFETY: one system call; it takes no lock and allocates nothing.
-    unsafe { command.pre_exec(set) };
 }
 
 /// What was freed goes back to the system. The allocator keeps it otherwise, and after a large plan was read that is more than

@@ -24,6 +24,10 @@ const LOOK: Duration = Duration::from_millis(500);
 /// How often a coordinator whose pipe is gone is looked at until it is dead.
 const DEATH: Duration = Duration::from_millis(5);
 
+/// The word that all is well, and the one that another coordinator is about to take the run over.
+const WELL: u8 = b'.';
+const HANDED_OVER: u8 = b'>';
+
 pub(crate) struct Reaper {
     child: Child,
 }
@@ -48,9 +52,17 @@ impl Reaper {
     /// a panic, its pipe is closed without one, and it ends what is left.
     pub(crate) fn dismiss(mut self) {
         if let Some(mut pipe) = self.child.stdin.take() {
-            let _ = pipe.write_all(b".");
+            let _ = pipe.write_all(&[WELL]);
         }
         let _ = self.child.wait();
+        children::forget_beside(self.child.id());
+    }
+
+    /// It stays until another coordinator has the run, which has a reaper of its own, and sees to what is left if none comes.
+    pub(crate) fn hand_over(mut self) {
+        if let Some(mut pipe) = self.child.stdin.take() {
+            let _ = pipe.write_all(&[HANDED_OVER]);
+        }
         children::forget_beside(self.child.id());
     }
 }
@@ -60,13 +72,14 @@ pub fn watch_over(home: &Home, run: &RunId, word: &mut impl Read, grace: Duratio
     // A terminal that is closed, or a signal to all in front of it, is not meant for us.
     let _ = rustix::process::setsid();
     let mut said = [0];
-    if matches!(word.read(&mut said), Ok(1)) {
+    let is_handed_over = matches!(word.read(&mut said), Ok(1)) && said == [HANDED_OVER];
+    if said == [WELL] {
         return;
     }
     let gone = Instant::now();
     let coordinator = std::env::var(tree::COORDINATOR).unwrap_or_default();
     // Its pipe goes with it, but not in the same instant. One that let go of the pipe and lives sees to its processes itself.
-    while tree::lives(&coordinator) && home.is_live(run) {
+    while tree::lives(&coordinator) && home.is_held(run) {
         std::thread::sleep(DEATH);
     }
     // What another coordinator of the run starts meanwhile is none of ours: it carries that one's name.
@@ -84,7 +97,7 @@ pub fn watch_over(home: &Home, run: &RunId, word: &mut impl Read, grace: Duratio
             break;
         }
         // What shims hold is the matter of the coordinator that has taken the run up.
-        if is_due && home.is_live(run) {
+        if (is_due || is_handed_over) && home.is_held(run) {
             return;
         }
         std::thread::sleep(LOOK);

@@ -1,13 +1,15 @@
 //! What is known of the processes of one run, in the process that starts them. Several runs in one process have one each.
 
-use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use conductor_core::values::ids::RunId;
 
 use super::children;
 use super::descent::{Descent, LOOK};
+use super::limits::{Guard, Limits, RunRoots};
 use super::tree::{self, Mark, Orphan};
 
 /// A look at the process table costs about as much as starting a process, so after very short attempts one look
@@ -20,11 +22,20 @@ pub struct RunProcesses {
     descent: Descent,
     /// Attempts that ended since the last look.
     due: Mutex<Vec<Mark>>,
+    /// Where its attempts have their limits, and the run's folder, where that is written down.
+    roots: RunRoots,
+    folder: OnceLock<PathBuf>,
 }
 
 impl RunProcesses {
     pub fn new(run: RunId) -> Arc<RunProcesses> {
-        Arc::new(RunProcesses { descent: Descent::of(run.clone()), run, due: Mutex::default() })
+        Arc::new(RunProcesses {
+            descent: Descent::of(run.clone()),
+            run,
+            due: Mutex::default(),
+            roots: RunRoots::default(),
+            folder: OnceLock::new(),
+        })
     }
 
     pub(super) fn run(&self) -> &RunId {
@@ -45,6 +56,21 @@ impl RunProcesses {
         if let Err(error) = looking {
             tracing::warn!(%error, "processes that wipe their mark are not looked for");
         }
+    }
+
+    /// What has to be found again when we are killed is written down in this folder of the run.
+    pub(super) fn noted_in(&self, folder: &Path) {
+        let _ = self.folder.set(folder.to_owned());
+    }
+
+    /// What will keep a process to its limits, where it has some. Blocks.
+    pub(super) fn guard(&self, limits: &Limits, mark: &Mark) -> io::Result<Option<Guard>> {
+        Guard::prepare(limits, mark, &self.roots, self.folder.get().map(PathBuf::as_path))
+    }
+
+    /// No attempt of the run is at work any more.
+    pub(super) fn leave_limits(&self) {
+        self.roots.leave();
     }
 
     /// At once after an attempt that lasted, together with others after one that did not.

@@ -7,12 +7,15 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use conductor_core::plan::Reached;
 use conductor_core::run::event::{Process as ProcessName, Processes};
+use conductor_core::schedule::slices::Slice;
 use rustix::process::{Pid, Signal};
 
 use super::children::{self, OfAttempt};
+use super::limits::Guard;
 use super::shim::{Notes, ShimLink, Through};
-use super::{Exit, Launch, Mark, RunProcesses, Stdin, collecting, exit, limit_memory, located, pid, tree};
+use super::{Ended, Exit, Launch, Mark, RunProcesses, Stdin, collecting, exit, located, pid, tree};
 
 /// Where a process writes to: what it says, and what it says of mistakes.
 pub(super) struct Outputs {
@@ -48,6 +51,7 @@ enum Held {
     Us {
         child: Child,
         group: Pid,
+        guard: Option<Guard>,
     },
     Shim(ShimLink),
     /// It is over.
@@ -66,7 +70,7 @@ impl Running {
         let outputs = Outputs::of(launch, errors, stream)?;
         let held = match through {
             Some(through) => Held::Shim(ShimLink::start(through, launch, &mark, outputs)?),
-            None => held_by_us(launch, &mark, outputs)?,
+            None => held_by_us(processes, launch, &mark, outputs)?,
         };
         Ok(Running { held, mark, processes: processes.clone(), is_over: false })
     }
@@ -108,6 +112,27 @@ impl Running {
         }
     }
 
+    /// What it may use without a coordinator, where a shim holds it to that.
+    pub(crate) fn slice(&self) -> Option<Slice> {
+        match &self.held {
+            Held::Shim(link) => Some(link.slice()),
+            Held::Us { .. } | Held::Nothing => None,
+        }
+    }
+
+    /// Whether a shim holds it, so that another coordinator can take hold of it.
+    pub(crate) fn can_be_left(&self) -> bool {
+        matches!(&self.held, Held::Shim(_))
+    }
+
+    /// Leaves it to its shim, for the coordinator that comes next.
+    pub(crate) async fn let_go(&mut self) {
+        if let Held::Shim(link) = &mut self.held {
+            link.let_go().await;
+            self.is_over = true;
+        }
+    }
+
     /// Waits for the main process. Safe to drop and call again.
     pub async fn exited(&self) -> io::Result<()> {
         match &self.held {
@@ -142,7 +167,10 @@ impl Running {
     pub async fn kill(&mut self) -> io::Result<()> {
         self.signal(Signal::KILL);
         match &mut self.held {
-            Held::Us { child, .. } => drop(child.kill()),
+            Held::Us { child, guard, .. } => {
+                let _ = child.kill();
+                guard.iter().for_each(Guard::kill);
+            }
             Held::Shim(link) => link.kill().await,
             Held::Nothing => {}
         }
@@ -152,33 +180,57 @@ impl Running {
     }
 
     /// After the main process has exited: ends what is left of its group, collects it, and sees to stragglers.
-    pub async fn finish(mut self, lived: Duration) -> io::Result<(Exit, Processes)> {
+    pub async fn finish(mut self, lived: Duration) -> io::Result<Ended> {
         match std::mem::replace(&mut self.held, Held::Nothing) {
-            Held::Us { child, group } => {
+            Held::Us { child, group, guard } => {
                 // The dead main process still holds the group's number, so this cannot hit a stranger.
                 let _ = rustix::process::kill_process_group(group, Signal::KILL);
+                guard.iter().for_each(Guard::over);
                 let collected = collecting::collect(group);
                 self.is_over = true;
-                let (status, took) = collected?;
+                let (status, mut took) = collected?;
                 children::forget(child.id());
+                let exit = Exit::from(status);
+                let reached = match guard {
+                    Some(guard) => finished(guard, exit, &mut took).await,
+                    None => None,
+                };
                 self.processes.sweep_soon(&self.mark, lived).await;
-                Ok((status.into(), took))
+                Ok(Ended { exit, took, reached })
             }
             Held::Shim(link) => {
                 self.is_over = true;
-                let (exit, took) = link.finish(&self.mark).await?;
+                let ended = link.finish(&self.mark).await?;
                 // Nothing is left where its shim has seen to that.
                 self.processes.sweep_soon(&self.mark, Duration::ZERO).await;
-                Ok((exit, took))
+                Ok(ended)
             }
             Held::Nothing => Err(io::Error::other("it is over already")),
         }
     }
 }
 
-fn held_by_us(launch: &Launch, mark: &Mark, Outputs { output, errors }: Outputs) -> io::Result<Held> {
+/// Taking its groups away may have to wait for what is in there to be gone.
+async fn finished(guard: Guard, exit: Exit, took: &mut Processes) -> Option<Reached> {
+    let mut all = *took;
+    let finishing = tokio::task::spawn_blocking(move || {
+        let reached = guard.finish(exit, &mut all);
+        (reached, all)
+    });
+    let (reached, all) = finishing.await.unwrap_or((None, *took));
+    *took = all;
+    reached
+}
+
+fn held_by_us(
+    processes: &RunProcesses,
+    launch: &Launch,
+    mark: &Mark,
+    Outputs { output, errors }: Outputs,
+) -> io::Result<Held> {
+    let guard = processes.guard(&launch.limits, mark)?;
     let mut command = Command::new(&*located(launch));
-    set_up(&mut command, launch, mark);
+    set_up(&mut command, launch, mark, guard.as_ref())?;
     command
         .arg0(&launch.program)
         .stdin(if launch.converses { Stdio::piped() } else { Stdio::null() })
@@ -190,11 +242,17 @@ fn held_by_us(launch: &Launch, mark: &Mark, Outputs { output, errors }: Outputs)
     children::remember_attempt(child.id(), of);
     drop(starting);
     let group = pid(child.id()).ok_or_else(|| io::Error::other("the process has no number"))?;
-    Ok(Held::Us { child, group })
+    guard.iter().for_each(|guard| guard.watch(child.id()));
+    Ok(Held::Us { child, group, guard })
 }
 
 /// Everything about a process of an attempt but where it reads from and writes to.
-pub(super) fn set_up(command: &mut Command, launch: &Launch, mark: &Mark) {
+pub(super) fn set_up(
+    command: &mut Command,
+    launch: &Launch,
+    mark: &Mark,
+    guard: Option<&Guard>,
+) -> io::Result<()> {
     command
         .args(&launch.args)
         .env_clear()
@@ -202,9 +260,7 @@ pub(super) fn set_up(command: &mut Command, launch: &Launch, mark: &Mark) {
         .envs(mark.variables(launch.converses))
         .current_dir(&launch.directory)
         .process_group(0);
-    if let Some(bytes) = launch.memory {
-        limit_memory(command, bytes);
-    }
+    guard.map_or(Ok(()), |guard| guard.enter(command))
 }
 
 /// One that is let go of before its end, by an error or a panic, does not go on.
@@ -214,8 +270,12 @@ impl Drop for Running {
             return;
         }
         match &mut self.held {
-            Held::Us { child, group } => {
+            Held::Us { child, group, guard } => {
                 let _ = rustix::process::kill_process_group(*group, Signal::KILL);
+                guard.iter().for_each(|guard| {
+                    guard.over();
+                    guard.kill();
+                });
                 let _ = child.kill();
                 let _ = child.wait();
                 children::forget(child.id());

@@ -27,6 +27,7 @@ impl Teardown {
     pub(crate) fn new(processes: Arc<RunProcesses>, folder: &Path) -> Teardown {
         let active = Some(ActiveRun::new(processes.run().clone()));
         let folder = folder.to_owned();
+        processes.noted_in(&folder);
         Teardown { processes, active, folder, reaper: None, group: None, is_finished: false }
     }
 
@@ -54,7 +55,16 @@ impl Teardown {
         self.dismiss();
     }
 
+    /// Nothing is at work any more but what shims hold, which another coordinator is about to take hold of.
+    pub(crate) fn leave(&mut self) {
+        self.is_finished = true;
+        self.leave_group();
+        self.active = None;
+        self.reaper.take().into_iter().for_each(Reaper::hand_over);
+    }
+
     fn leave_group(&mut self) {
+        self.processes.leave_limits();
         if let Some(group) = self.group.take() {
             group.leave();
         }

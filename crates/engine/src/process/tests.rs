@@ -23,12 +23,37 @@ fn start_in(processes: &Arc<RunProcesses>, script: &str, mark: &Mark, directory:
         args: vec!["-c".into(), script.into()],
         env: std::sync::Arc::new([("PATH".into(), std::env::var_os("PATH").unwrap())].into()),
         directory: directory.to_owned(),
-        memory: None,
+        limits: Default::default(),
         converses: false,
         together: false,
     };
     let output = fs::File::create(directory.join("out")).unwrap();
     Running::start(processes, &launch, mark.clone(), (output, None), None).unwrap()
+}
+
+/// Such as on a disk that can hold no sockets: its agent is started without it then, which is not for what the agent lacks.
+#[test]
+fn what_a_shim_lacks_is_not_taken_for_what_its_agent_lacks() {
+    let dir = tempfile::tempdir().unwrap();
+    let mark = mark("shimless");
+    let error = |program: &str| {
+        let through = shim::Through {
+            program: program.into(),
+            folder: dir.path().to_owned(),
+            secret: String::new(),
+            grace: conductor_core::plan::ORPHAN_GRACE,
+            deadline: None,
+            slice: conductor_core::schedule::slices::Slice::WITHOUT_END,
+            tools: None,
+        };
+        let launch = Launch { program: "/bin/true".into(), ..Launch::default() };
+        let output = fs::File::create(dir.path().join("out")).unwrap();
+        let processes = RunProcesses::new(mark.run.clone());
+        Running::start(&processes, &launch, mark.clone(), (output, None), Some(&through)).unwrap_err()
+    };
+    assert!(shim::is_of_shim(&error("/nowhere/conductor")), "it is not there");
+    assert!(shim::is_of_shim(&error("/bin/true")), "it ends without a word");
+    assert!(!shim::is_of_shim(&io::Error::from_raw_os_error(2)), "the agent is not there");
 }
 
 /// Living processes that carry the mark.
@@ -50,7 +75,7 @@ async fn an_exit_code_and_a_signal_are_told_apart() {
     for (script, exit) in [("exit 3", Exit::Code(3)), ("kill -9 $$", Exit::Signal(9))] {
         let running = start(script, &mark("exit"), dir.path());
         running.exited().await.unwrap();
-        assert_eq!(running.finish(Duration::from_secs(1)).await.unwrap().0, exit);
+        assert_eq!(running.finish(Duration::from_secs(1)).await.unwrap().exit, exit);
     }
 }
 
@@ -83,7 +108,7 @@ async fn a_whole_tree_that_ignores_termination_is_killed() {
     wait_for(&up);
     running.ask_to_end();
     running.kill().await.unwrap();
-    assert_eq!(running.finish(Duration::from_secs(1)).await.unwrap().0, Exit::Signal(9));
+    assert_eq!(running.finish(Duration::from_secs(1)).await.unwrap().exit, Exit::Signal(9));
     assert_eq!(marked(&mark), 0);
 }
 

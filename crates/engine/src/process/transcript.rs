@@ -15,6 +15,7 @@ mod opening;
 mod parts;
 mod reading;
 mod shown;
+mod speaker;
 mod tail;
 
 use std::fs::{self, File};
@@ -22,7 +23,6 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use conductor_core::values::ids::{Attempt, TaskId};
 use rustix::fs::FallocateFlags;
 
 use crate::host::access;
@@ -39,6 +39,8 @@ pub(crate) use parts::BEGINS;
 pub use parts::{Newest, News, PartReader};
 pub use reading::Reader;
 pub use shown::{last_lines, one_line, shown};
+pub use speaker::Speaker;
+pub(crate) use speaker::Words;
 pub use tail::{Tail, has_gap, tail};
 
 /// Enough of the beginning to see what it set out to do, enough of the end to see what became of it.
@@ -67,99 +69,6 @@ const NEW_ACCOUNT: &str = "spool.account.new";
 
 /// The merge train speaks under no executor's number.
 pub const MERGE: u32 = 0;
-
-/// Whose words they are, and below which directory they are kept.
-#[derive(Debug, Clone, Copy)]
-pub struct Speaker<'a> {
-    pub output: &'a Path,
-    pub executor: u32,
-    pub task: &'a TaskId,
-    pub attempt: Attempt,
-}
-
-impl Speaker<'_> {
-    /// Where the transcript is once the attempt is over, if it said anything.
-    pub fn transcript(&self) -> PathBuf {
-        let folder = self.folder().join(self.task.as_str());
-        match self.attempt {
-            Attempt(1) => folder.join("transcript.log"),
-            Attempt(n) => folder.join(format!("transcript.{n}.log")),
-        }
-    }
-
-    /// Where what it said to us is kept, word by word.
-    pub fn stream(&self) -> PathBuf {
-        self.transcript().with_extension("jsonl")
-    }
-
-    /// Where its tool calls are noted.
-    fn calls(&self) -> PathBuf {
-        self.notes_of("calls")
-    }
-
-    /// Where it is noted how its checks went.
-    fn checks(&self) -> PathBuf {
-        self.notes_of("checks")
-    }
-
-    fn notes_of(&self, what: &str) -> PathBuf {
-        let folder = self.folder().join(self.task.as_str());
-        match self.attempt {
-            Attempt(1) => folder.join(format!("{what}.jsonl")),
-            Attempt(n) => folder.join(format!("{what}.{n}.jsonl")),
-        }
-    }
-
-    /// Where it is noted whose stream is being written, and what had been used before.
-    pub(crate) fn account(&self) -> PathBuf {
-        self.folder().join(ACCOUNT)
-    }
-
-    /// The note is there as a whole or not at all.
-    pub(crate) fn write_account(&self, note: &[u8]) -> io::Result<()> {
-        let new = self.folder().join(NEW_ACCOUNT);
-        fs::write(&new, note)?;
-        fs::rename(new, self.account())
-    }
-
-    /// The stream that an attempt of a dead coordinator wrote last, wherever it is by now.
-    pub(crate) fn left_stream(&self) -> io::Result<Option<Transcript>> {
-        for path in [self.folder().join(STREAM), self.stream()] {
-            match open_own(&path) {
-                Ok(file) => return Ok(Some(Transcript::new(path, self.stream(), file))),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(None)
-    }
-
-    fn folder(&self) -> PathBuf {
-        folder(self.output, self.executor)
-    }
-
-    fn spool(&self) -> PathBuf {
-        self.folder().join(SPOOL)
-    }
-
-    /// Where it writes while its spool is not free.
-    fn aside(&self) -> PathBuf {
-        self.folder().join(format!("spool.{}.{}.log", self.task, self.attempt))
-    }
-
-    /// Moves what an attempt of a dead coordinator wrote to where it belongs, without what this one knows to be secret.
-    pub fn rescue(&self, redactor: &Arc<Redactor>) -> io::Result<()> {
-        let places = [(self.spool(), self.transcript()), (self.folder().join(STREAM), self.stream())];
-        for (spool, kept) in places {
-            match open_own(&spool) {
-                Ok(file) => Transcript::new(spool, kept, file).redacted(redactor.clone()).finish()?,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-}
 
 #[derive(Debug)]
 pub struct Transcript {
@@ -444,6 +353,8 @@ fn folder(output: &Path, executor: u32) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use conductor_core::values::ids::{Attempt, TaskId};
+
     use super::*;
 
     fn speaker<'a>(output: &'a Path, task: &'a TaskId) -> Speaker<'a> {

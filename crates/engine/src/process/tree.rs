@@ -66,6 +66,11 @@ impl Mark {
     }
 }
 
+/// Whether a process carries this mark.
+pub(super) fn carries(process: u32, mark: &Mark) -> bool {
+    mark.is_on(&environment(process))
+}
+
 /// Says in a program's environment that it is our own.
 pub(super) fn mark_own(command: &mut std::process::Command) {
     command.env(OWN, children::us());

@@ -8,7 +8,7 @@ mod file;
 use std::fmt::{Display, Write as _};
 
 use conductor_core::report::tally::{
-    APPEND_BOUNDS, Gauges, Histogram, RETRY_REASONS, TASK_BOUNDS, Tally, Used,
+    APPEND_BOUNDS, Gauges, Histogram, MEMORY_BOUNDS, RETRY_REASONS, TASK_BOUNDS, Tally, Used,
 };
 
 pub use file::{MetricsFile, MetricsSource};
@@ -80,6 +80,21 @@ const TOKENS: Metric = metric(
     Kind::Counter,
     "Tokens that models read (input) and wrote (output), counted when an attempt ends.",
 );
+const CPU: Metric = metric(
+    "conductor_task_cpu_seconds_total",
+    Kind::Counter,
+    "Processor time of attempts, by agent, counted when an attempt ends.",
+);
+const DISK: Metric = metric(
+    "conductor_task_disk_bytes_total",
+    Kind::Counter,
+    "Bytes that attempts read from a disk and wrote to one, by agent, where that is measured.",
+);
+const MEMORY: Metric = metric(
+    "conductor_task_peak_memory_bytes",
+    Kind::Histogram,
+    "The most memory of each attempt, by agent: of its processes together where it has a limit, else of the largest.",
+);
 const RETRIES: Metric =
     metric("conductor_task_retries_total", Kind::Counter, "Further attempts at tasks, by what they are for.");
 const CONFLICTS: Metric =
@@ -103,8 +118,19 @@ const DELIVERY_QUEUE: Metric = metric(
     "Deliveries that wait to be sent to webhooks of the server, for the first time or again.",
 );
 
+const WORKERS: Metric = metric(
+    "conductor_workers",
+    Kind::Gauge,
+    "Workers on other machines that were let in, by state: here (for an active run), drained or away.",
+);
+const WORKER_SLOTS: Metric = metric(
+    "conductor_worker_slots",
+    Kind::Gauge,
+    "Slots of the workers that are here for an active run, by state: busy or free.",
+);
+
 /// Everything that is exported.
-pub const METRICS: [Metric; 14] = [
+pub const METRICS: [Metric; 19] = [
     BUILD,
     TASKS,
     DURATION,
@@ -113,12 +139,17 @@ pub const METRICS: [Metric; 14] = [
     SLOTS,
     COST,
     TOKENS,
+    CPU,
+    DISK,
+    MEMORY,
     RETRIES,
     CONFLICTS,
     WORKTREES,
     APPENDS,
     DELIVERIES,
     DELIVERY_QUEUE,
+    WORKERS,
+    WORKER_SLOTS,
 ];
 
 /// What a server has sent to webhooks.
@@ -130,6 +161,19 @@ pub struct Deliveries {
     pub waiting: u64,
 }
 
+/// The workers on other machines that a state directory has let in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Fleet {
+    /// There for an active run, and may have more.
+    pub here: u64,
+    /// Gets nothing more.
+    pub drained: u64,
+    pub away: u64,
+    /// Slots of those that are there, drained ones included.
+    pub busy: u64,
+    pub free: u64,
+}
+
 /// What only some processes know.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Beside<'a> {
@@ -137,6 +181,8 @@ pub struct Beside<'a> {
     pub appends: Option<&'a Histogram>,
     /// Of a server.
     pub deliveries: Option<Deliveries>,
+    /// Likewise.
+    pub fleet: Option<Fleet>,
 }
 
 /// The metrics of one run or of many.
@@ -150,15 +196,19 @@ pub fn text(tally: &Tally, gauges: &Gauges, beside: Beside<'_>, format: Format) 
     page.sample(SLOTS.name, &[("state", "busy")], gauges.busy);
     page.sample(SLOTS.name, &[("state", "free")], gauges.free);
     page.used(tally);
+    page.took(tally);
     page.retries(tally);
     page.value(CONFLICTS, &[], tally.conflicts);
     page.value(WORKTREES, &[], gauges.worktrees);
     if let Some(appends) = beside.appends {
         page.family(APPENDS);
-        page.histogram(APPENDS, None, appends, &APPEND_BOUNDS);
+        page.histogram(APPENDS, None, appends, &APPEND_BOUNDS, seconds);
     }
     if let Some(deliveries) = beside.deliveries {
         page.deliveries(deliveries);
+    }
+    if let Some(fleet) = beside.fleet {
+        page.fleet(fleet);
     }
     if format == Format::OpenMetrics {
         page.text += "# EOF\n";
@@ -181,7 +231,7 @@ impl Page {
         }
         self.family(DURATION);
         for (state, histogram) in &tally.durations {
-            self.histogram(DURATION, Some(("state", state)), histogram, &TASK_BOUNDS);
+            self.histogram(DURATION, Some(("state", state)), histogram, &TASK_BOUNDS, seconds);
         }
     }
 
@@ -194,6 +244,22 @@ impl Page {
         for (model, Used { input, output, .. }) in &tally.used {
             self.sample(TOKENS.name, &[("model", model), ("type", "input")], input);
             self.sample(TOKENS.name, &[("model", model), ("type", "output")], output);
+        }
+    }
+
+    fn took(&mut self, tally: &Tally) {
+        self.family(CPU);
+        for (agent, took) in &tally.took {
+            self.sample(CPU.name, &[("agent", agent)], took.cpu.0 as f64 / 1e3);
+        }
+        self.family(DISK);
+        for (agent, took) in &tally.took {
+            self.sample(DISK.name, &[("agent", agent), ("direction", "read")], took.read);
+            self.sample(DISK.name, &[("agent", agent), ("direction", "written")], took.written);
+        }
+        self.family(MEMORY);
+        for (agent, took) in &tally.took {
+            self.histogram(MEMORY, Some(("agent", agent)), &took.peaks, &MEMORY_BOUNDS, |bytes| bytes as f64);
         }
     }
 
@@ -218,6 +284,16 @@ impl Page {
             self.sample(DELIVERIES.name, &[("result", result)], count);
         }
         self.value(DELIVERY_QUEUE, &[], waiting);
+    }
+
+    fn fleet(&mut self, Fleet { here, drained, away, busy, free }: Fleet) {
+        let workers = [("here", here), ("drained", drained), ("away", away)];
+        for (metric, states) in [(WORKERS, &workers[..]), (WORKER_SLOTS, &[("busy", busy), ("free", free)])] {
+            self.family(metric);
+            for (state, count) in states {
+                self.sample(metric.name, &[("state", state)], count);
+            }
+        }
     }
 
     fn family(&mut self, Metric { name, kind, help }: Metric) {
@@ -249,22 +325,29 @@ impl Page {
         self.sample(metric.name, labels, value);
     }
 
-    fn histogram(&mut self, of: Metric, label: Option<(&str, &str)>, histogram: &Histogram, bounds: &[u64]) {
+    fn histogram(
+        &mut self,
+        of: Metric,
+        label: Option<(&str, &str)>,
+        histogram: &Histogram,
+        bounds: &[u64],
+        shown: fn(u64) -> f64,
+    ) {
         let own: Vec<(&str, &str)> = label.into_iter().collect();
         let (count, bucket) = (histogram.count(), format!("{}_bucket", of.name));
         for (bound, count) in histogram.cumulative(bounds) {
-            let le = self.bound(seconds(bound));
+            let le = self.bound(shown(bound));
             self.sample(&bucket, &[&own[..], &[("le", &le)]].concat(), count);
         }
         self.sample(&bucket, &[&own[..], &[("le", "+Inf")]].concat(), count);
-        self.sample(&format!("{}_sum", of.name), &own, seconds(histogram.sum()));
+        self.sample(&format!("{}_sum", of.name), &own, shown(histogram.sum()));
         self.sample(&format!("{}_count", of.name), &own, count);
     }
 
-    fn bound(&self, seconds: f64) -> String {
+    fn bound(&self, bound: f64) -> String {
         match self.format {
-            Format::Prometheus => format!("{seconds}"),
-            Format::OpenMetrics => format!("{seconds:?}"),
+            Format::Prometheus => format!("{bound}"),
+            Format::OpenMetrics => format!("{bound:?}"),
         }
     }
 }

@@ -6,6 +6,7 @@
 pub mod async_client;
 mod client;
 pub mod elsewhere;
+pub mod handover;
 mod lines;
 mod server;
 
@@ -45,7 +46,7 @@ pub enum ControlError {
 /// What a follower is told.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Followed {
-    Record(Record),
+    Record(Box<Record>),
     /// It read too slowly and is told no more. Everything behind the event of this number is in the store, or comes to
     /// the one who follows again.
     Missed {

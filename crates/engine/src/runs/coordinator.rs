@@ -7,6 +7,8 @@
 mod acting;
 mod backlog;
 mod ending;
+mod gathering;
+mod handing_over;
 mod holding;
 mod reclaiming;
 mod starting;
@@ -34,7 +36,7 @@ use tracing::Instrument as _;
 use crate::dispatch::board::Board;
 use crate::dispatch::{Control, Dispatch, Link, Message, Query, Stop, View};
 use crate::git::workspaces::{RunRepo, Workspaces, works};
-use crate::host::clock::{Clock, HEARTBEAT};
+use crate::host::clock::Clock;
 use crate::host::home::RunClaim;
 use crate::host::logs::{self, carried, millis};
 use crate::host::panics::caught;
@@ -48,13 +50,10 @@ use crate::stores::bus::Bus;
 use crate::stores::{Follower, RunLog, StoreError};
 use crate::worker::{Worker, aside};
 use backlog::Backlog;
+use handing_over::Handovers;
 use holding::Turn;
 use sweeping::Sweeps;
 use viewing::Views;
-
-/// The number of a process, and what an agent has used where there is no cap, wait for company; everything else is acted on
-/// at once.
-const LAZY: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Error)]
 pub enum CoordinatorError {
@@ -62,6 +61,10 @@ pub enum CoordinatorError {
     Graph(#[from] GraphError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Nothing went wrong: another process is the run's coordinator now, of this version. What this one keeps open for agents at
+    /// work is still theirs, so that the process has to end without looking after it.
+    #[error("the run goes on in another process")]
+    HandedOver { to: String },
     /// The user killed the run while the store could not be written.
     #[error("the end of the run could not be recorded: {why}")]
     Unrecorded { why: String },
@@ -124,12 +127,14 @@ pub struct World {
     pub workers: Option<Workers>,
 }
 
-/// Gets hold of workers by which attempts reach the coordinator over this link.
-pub type Workers = Box<dyn FnOnce(Link) -> Arc<dyn Dispatch> + Send>;
+/// Gets hold of workers by which attempts reach the coordinator over this link; the other is for what is done here.
+pub type Workers = Box<dyn FnOnce(Link, Arc<dyn Dispatch>) -> Arc<dyn Dispatch> + Send>;
 
 /// How to take the run up.
 pub struct Start {
     pub options: Options,
+    /// The versions of the coordinator that has left the run to this one, and of this one.
+    pub taken_over: Option<(String, String)>,
     /// Set back to pending what failed, was skipped or cancelled.
     pub reopen: bool,
 }
@@ -181,6 +186,7 @@ pub struct Coordinator {
     /// Workspaces that could not be cleared because they are in use.
     parked: Vec<PathBuf>,
     sweeps: Sweeps,
+    handovers: Handovers,
     notices: mpsc::UnboundedSender<String>,
     reaper_command: Option<std::process::Command>,
     teardown: Teardown,
@@ -247,6 +253,11 @@ impl Coordinator {
             passing.end().await;
         }
         looking.inspect(|looking| looking.abort());
+        if let (Ok(()), Some(to)) = (&driven, self.handovers.done.take()) {
+            self.teardown.leave();
+            tracing::info!(to, "the run is left to another coordinator");
+            return Err(CoordinatorError::HandedOver { to });
+        }
         if let Err(error) = driven {
             tracing::error!(%error, "the run cannot go on");
             self.end_all(matches!(error, CoordinatorError::Store(StoreError::Damaged { .. }))).await;
@@ -266,101 +277,17 @@ impl Coordinator {
     async fn take_turns(&mut self) -> Result<(), CoordinatorError> {
         if let Some(Decision { records, actions, illegal, .. }) = self.first.take() {
             self.carry_out(Turn { records, actions, illegal, ..Turn::default() }).await?;
+            self.settle_slices();
         }
-        while !self.finished {
+        while !self.finished && self.handovers.done.is_none() {
             let arrivals = self.gather().await;
             let turn = self.decide(arrivals);
             self.carry_out(turn).await?;
+            self.see_to_handover().await?;
+            self.settle_slices();
             self.sweep_spare();
         }
         Ok(())
-    }
-
-    /// Everything that has happened, as soon as anything has that cannot wait. Nothing is lost where it is called off.
-    async fn gather(&mut self) -> Vec<Arrival> {
-        let due = self.scheduler.next_deadline().map_or(HEARTBEAT, |tick| self.clock.until(tick));
-        let longest = if self.arrived.is_empty() { HEARTBEAT } else { LAZY };
-        let mut latest = Instant::now() + due.min(longest);
-        loop {
-            latest = self.backlog.due().map_or(latest, |due| due.min(latest));
-            let woken = tokio::select! {
-                biased;
-                message = self.messages.recv() => message,
-                appended = self.backlog.appended() => {
-                    match self.settle(appended) {
-                        true => continue,
-                        false => return std::mem::take(&mut self.arrived),
-                    }
-                }
-                () = tokio::time::sleep_until(latest) => None,
-            };
-            let mut urgent = self.accept(woken);
-            while let Ok(message) = self.messages.try_recv() {
-                urgent |= self.accept(Some(message));
-            }
-            let now = Instant::now();
-            if urgent || now >= latest {
-                return std::mem::take(&mut self.arrived);
-            }
-            latest = latest.min(now + LAZY);
-        }
-    }
-
-    fn accept(&mut self, message: Option<Message>) -> bool {
-        match message {
-            Some(Message::Input(input)) => {
-                if matches!(input, Input::ProcessStarted { .. }) {
-                    self.start_reaper();
-                }
-                let urgent = match &input {
-                    Input::ProcessStarted { .. } | Input::WorkHandedIn { .. } => false,
-                    // What a call came to may have reached a cap, and every moment may be another call. What is feared of one
-                    // under way waits a little: mostly it is known better by then.
-                    Input::UsageReported { task, taken_back, .. } => {
-                        !taken_back.is_nothing() && self.scheduler.is_capped(task)
-                    }
-                    _ => true,
-                };
-                self.arrived.push(input.into());
-                urgent
-            }
-            Some(Message::Asked(request, waits)) => {
-                self.arrived.push(Arrival { input: Input::Asked(request), waits: Some(waits) });
-                true
-            }
-            Some(Message::Told(input, waits)) => {
-                self.arrived.push(Arrival { input, waits: Some(waits) });
-                true
-            }
-            Some(Message::Look(query, waits)) if self.backlog.is_empty() || self.missed_since.is_some() => {
-                let _ = waits.send(self.view(query));
-                false
-            }
-            Some(Message::Look(query, waits)) => {
-                self.looks.push((query, waits));
-                true
-            }
-            Some(Message::Follow(waits)) => {
-                let _ = waits.send((self.durable, self.bus.subscribe()));
-                false
-            }
-            Some(Message::KillAll) => {
-                self.is_killed = true;
-                self.kill_all();
-                true
-            }
-            None => false,
-        }
-    }
-
-    /// Before the first agent, which spends from its first moment on, and from the first command on that lasts; very short
-    /// ones leave nothing that would need one.
-    fn start_reaper(&mut self) {
-        if let Some(mut command) = self.reaper_command.take()
-            && let Err(error) = self.teardown.keep(&mut command)
-        {
-            self.notice(format!("what we leave behind if we are killed would go on: {error}"));
-        }
     }
 
     /// Reported ends count before deadlines that have passed: an attempt that ended in time never times out.
@@ -389,6 +316,11 @@ impl Coordinator {
             }
         }
         turn
+    }
+
+    fn settle_slices(&mut self) {
+        let tick = self.clock.now().tick;
+        self.worker.services.slices.settle(self.scheduler.run(), tick);
     }
 
     fn run_repo(&self) -> Option<Arc<RunRepo>> {

@@ -20,6 +20,7 @@ use tokio::task::JoinHandle;
 
 use super::coordinator::{Coordinator, CoordinatorError, Finished, Start, World};
 use crate::expertise::{Keeper, News};
+use crate::git::InTheWay;
 use crate::git::merge::{self, Ending};
 use crate::git::workspaces::{RunRepo, WorkspaceError};
 use crate::host::home::RunClaim;
@@ -124,7 +125,16 @@ impl Driving {
     /// Until nothing is left to do or to wait for.
     pub async fn drive(self) -> Result<Driven, CoordinatorError> {
         let Driving { coordinator, graph, keeping } = self;
-        let Finished { run, parked, claim } = coordinator.run().await?;
+        let driven = coordinator.run().await;
+        let Finished { run, parked, claim } = match driven {
+            Err(error @ CoordinatorError::HandedOver { .. }) => {
+                // What was recorded up to then is for these; the rest is for those of the next coordinator.
+                keeping.scribe.finish();
+                keeping.keeper.finish().await;
+                return Err(error);
+            }
+            driven => driven?,
+        };
         Ok(Driven { run, parked, claim, graph, keeping, over: Instant::now() })
     }
 }
@@ -200,9 +210,11 @@ impl Concluded {
         match tokio::task::spawn_blocking(bring).await {
             Ok(Ok(ending)) => Ok(Some(ending)),
             // The work is on the run's branch, and what the run came to stands.
-            Ok(Err(error)) => {
-                Ok(Some(Ending::Left { branch, why: Some(error.to_string()), in_the_way: Vec::new() }))
-            }
+            Ok(Err(error)) => Ok(Some(Ending::Left {
+                branch,
+                why: Some(error.to_string()),
+                in_the_way: InTheWay::default(),
+            })),
             Err(error) => Err(WorkspaceError::Broken(error.to_string()).into()),
         }
     }

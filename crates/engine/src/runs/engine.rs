@@ -232,7 +232,9 @@ impl Engine {
             workers: None,
         };
         let (span, append_times) = (logs::run_span(&id), world.log.append_times());
-        let begun = span.in_scope(|| Driving::begin(&run, Start { options, reopen: false }, world, source));
+        let begun = span.in_scope(|| {
+            Driving::begin(&run, Start { options, taken_over: None, reopen: false }, world, source)
+        });
         let (mut driving, notices) = begun?;
         let coordinator = driving.coordinator();
         let (control, records) = (coordinator.control(), Some(coordinator.subscribe()));

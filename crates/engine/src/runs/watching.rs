@@ -50,7 +50,7 @@ impl Watching {
             match following.next().await {
                 Some(Ok(Followed::Record(record))) if record.seq == self.last + 1 => {
                     self.last = record.seq;
-                    return Ok(Some(vec![record]));
+                    return Ok(Some(vec![*record]));
                 }
                 Some(Ok(Followed::Record(record))) if record.seq <= self.last => {}
                 Some(Ok(_)) => match self.rest().await? {

@@ -87,28 +87,31 @@ impl Accounts {
 
 /// Who speaks in a stream, and what had been reported before.
 #[derive(Debug, Serialize, Deserialize)]
-struct Note {
+pub(super) struct Note {
     task: TaskId,
     attempt: Attempt,
     agent: String,
     model: Option<String>,
-    session: String,
-    begun: bool,
-    before: Vec<ModelUsage>,
+    pub(super) session: String,
+    pub(super) begun: bool,
+    pub(super) before: Vec<ModelUsage>,
     /// Of the conversation that is gone on with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    newest_call: Option<CallSize>,
+    pub(super) newest_call: Option<CallSize>,
 }
 
 fn note_of(speaker: &Speaker<'_>) -> Option<Note> {
     serde_json::from_slice(&std::fs::read(speaker.account()).ok()?).ok()
 }
 
+/// What is noted of the newest stream, if that is this attempt's.
+pub(super) fn note_of_attempt(speaker: &Speaker<'_>) -> Option<Note> {
+    note_of(speaker).filter(|note| note.task == *speaker.task && note.attempt == speaker.attempt)
+}
+
 /// Whether the newest stream is that of this conversation.
 pub(super) fn is_of(speaker: &Speaker<'_>, session: &Session) -> bool {
-    note_of(speaker).is_some_and(|note| {
-        note.task == *speaker.task && note.attempt == speaker.attempt && note.session == session.id
-    })
+    note_of_attempt(speaker).is_some_and(|note| note.session == session.id)
 }
 
 /// What attempts of a dead coordinator have used beyond what is recorded, and what could not be read. Nothing writes to
@@ -229,7 +232,7 @@ fn replayed(
     Ok(reports)
 }
 
-fn sum(sums: &mut Vec<ModelUsage>, report: &Report) {
+pub(super) fn sum(sums: &mut Vec<ModelUsage>, report: &Report) {
     let Report { model, usage, taken_back } = report;
     match sums.iter_mut().find(|known| known.model == *model) {
         Some(known) => known.usage.report(*usage, *taken_back),

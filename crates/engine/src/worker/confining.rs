@@ -64,7 +64,7 @@ impl Worker {
         launch: &Launch,
     ) -> Result<Confined, Trouble> {
         let found = confinement::findings();
-        if found.tier == Tier::None {
+        if !found.tier.is_enough_for(task.sandbox_mode()) {
             return Err(Trouble::Unavailable(found.why.clone().unwrap_or_default()));
         }
         if confinement::executable(launch).is_none() {
@@ -79,6 +79,7 @@ impl Worker {
         let around = confinement::surroundings(launch, &works);
         let confinement =
             Confinement::of(task, &around).map_err(|error| Trouble::Unavailable(error.to_string()))?;
+        let confinement = confinement::plain(confinement);
         let unmade = |error: io::Error| {
             let message = format!("the files of its confinement cannot be written: {error}");
             Trouble::Failed(Failure::new(FailureClass::Unstartable, message))
@@ -87,7 +88,14 @@ impl Worker {
         if let (Some(home), Some(identity)) = (around.variables.get("HOME"), &grounds.identity) {
             place.commits_as(home, identity).map_err(unmade)?;
         }
-        confinement::confined(launch, &confinement, place, self.hearer(task)).map_err(unmade)
+        if !found.tier.limits(&confinement) {
+            self.warn_once(format!("{}: its network is not limited, {} cannot do that", task.id, found.tier));
+        }
+        let mut confined =
+            confinement::confined(launch, &confinement, place, self.hearer(task)).map_err(unmade)?;
+        // What it writes to a home or a temporary folder of its own is on the disk, too.
+        confined.launch.limits.folders.push(place.root().to_owned());
+        Ok(confined)
     }
 
     pub(super) fn grounds(&self, context: &AttemptContext<'_>) -> Grounds {

@@ -7,12 +7,14 @@ use conductor_core::plan::{Plan, Task, Work};
 use conductor_core::run::event::{Failure, Outcome};
 use conductor_core::schedule::Input;
 use conductor_core::values::ids::TaskId;
+use conductor_core::values::units::Millis;
 use tokio::sync::watch;
 
 use super::conversation::Conversation;
+use super::metering::Counting;
 use super::parking::{self, Parked};
 use super::prompt::Offered;
-use super::reattaching::{self, Begun, LeftAtWork, Taking};
+use super::reattaching::{Begun, LeftAtWork, Taking};
 use super::replay::Replay;
 use super::running::Source;
 use super::tools::{ToolHandler, ToolToken};
@@ -157,6 +159,13 @@ impl Worker {
                 Source::Left(Box::new(agent.link))
             }
             Taking::Round(Some(begun)) if outlives => Source::Start(self.through(context, &begun)),
+            Taking::Round(Some(_)) if matches!(context.task.work, Work::Run(_)) => {
+                let id = &context.order.task;
+                self.notice(format!(
+                    "{id} would be ended if we were killed: what it reaches of the network goes through us"
+                ));
+                Source::Start(None)
+            }
             Taking::Round(_) | Taking::Aside => Source::Start(None),
         }
     }
@@ -165,12 +174,28 @@ impl Worker {
     fn through(&self, context: &AttemptContext<'_>, begun: &Begun) -> Option<Through> {
         let place = self.services.shims.get()?;
         let folder = shim::folder(&place.run_folder, context.order.executor);
-        if let Err(error) = begun.write(&folder) {
+        let counting = Counting::of(context.plan, context.task, &self.speaker(context.order));
+        let write = || begun.write(&folder).and_then(|()| counting.map_or(Ok(()), |it| it.write(&folder)));
+        if let Err(error) = write() {
             self.warn_mortal(&context.order.task, &error);
             return None;
         }
         let tools = begun.tools.as_ref().and_then(|_| self.services.tool_server.listener());
-        Some(reattaching::through(place, folder, begun, context.task.timeout, tools))
+        let timeout = context.task.timeout;
+        let deadline = timeout.map(|timeout| Millis(timeout.0.saturating_sub(begun.worked.0)));
+        let slice = self.services.slices.first(context.task);
+        let (program, secret, grace) = (place.program.clone(), begun.secret.clone(), place.grace);
+        Some(Through { program, folder, secret, grace, deadline, slice, tools })
+    }
+
+    /// A command that is to go on without us, where nothing can hold it.
+    pub(super) fn warn_short_lived(&self, task: &Task) {
+        if let Work::Run(_) = task.work {
+            let id = &task.id;
+            self.warn_once(format!(
+                "survive: true comes to nothing for {id}: `orphan_grace` is 0, or this system cannot hold it without conductor"
+            ));
+        }
     }
 
     pub(super) fn warn_mortal(&self, task: &TaskId, error: &io::Error) {

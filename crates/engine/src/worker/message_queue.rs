@@ -20,6 +20,11 @@ impl MessageQueue {
         self.count.fetch_add(1, Ordering::Release);
     }
 
+    pub(crate) fn has(&self, task: &TaskId) -> bool {
+        self.count.load(Ordering::Acquire) > 0
+            && self.letters.lock().unwrap_or_else(PoisonError::into_inner).contains_key(task)
+    }
+
     pub(crate) fn take(&self, task: &TaskId) -> Vec<String> {
         if self.count.load(Ordering::Acquire) == 0 {
             return Vec::new();

@@ -9,6 +9,7 @@ mod bill;
 mod checks;
 mod confining;
 mod conversation;
+pub mod distant;
 mod engaging;
 pub mod feedback;
 mod first_start;
@@ -20,6 +21,7 @@ pub(crate) mod local;
 pub(crate) mod log_lines;
 mod measuring;
 mod message_queue;
+mod metering;
 mod parking;
 mod plan;
 pub mod prompt;
@@ -34,6 +36,8 @@ mod services;
 mod serving;
 mod session_state;
 mod skills;
+mod slices;
+mod standstill;
 mod supplies;
 pub(crate) mod tools;
 pub(crate) mod train;
@@ -72,10 +76,13 @@ pub(crate) use checks::Check;
 pub use conversation::overhear;
 pub(crate) use local::Local;
 pub(crate) use message_queue::MessageQueue;
+pub use metering::meter;
 pub use plan::CurrentPlan;
+pub use reattaching::readable;
 pub(crate) use reattaching::{Reattaching, ShimPlace};
 pub(crate) use services::Services;
 pub use serving::serve;
+pub(crate) use standstill::Wish;
 
 /// What attempts of one run need in the process that carries them out.
 pub struct Worker {
@@ -315,7 +322,7 @@ impl Worker {
         ));
     }
 
-    fn warn_once(&self, text: String) {
+    pub(super) fn warn_once(&self, text: String) {
         let mut warned = self.services.warned.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if warned.insert(text.clone()) {
             self.notice(text);

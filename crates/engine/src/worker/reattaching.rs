@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use conductor_core::plan::Work;
@@ -109,6 +109,20 @@ impl Begun {
     }
 }
 
+/// Whether this program could go on with all that shims of a run hold, as far as their records tell.
+pub fn readable(run_folder: &Path) -> Result<(), String> {
+    let of_another = |folder: &PathBuf| {
+        std::fs::read(folder.join(FILE)).is_ok() && Begun::read(folder).is_none()
+            || shim::is_of_another_version(folder)
+    };
+    match shim::folders(run_folder).iter().any(of_another) {
+        false => Ok(()),
+        true => {
+            Err("what its agents were started with is written down in the way of another version".to_owned())
+        }
+    }
+}
+
 /// An agent that goes on, or has come to its end meanwhile, with its round.
 pub(crate) struct LeftAtWork {
     pub(crate) begun: Begun,
@@ -165,11 +179,13 @@ pub(crate) struct Reattaching {
 }
 
 impl Reattaching {
-    /// Takes hold of every agent of a run that can be gone on with. Blocks, and waits for none that does not answer.
-    pub(crate) fn find(&self, id: &RunId, run: &Run, run_folder: &Path, output: &Path) {
+    /// Takes hold of every agent of a run that can be gone on with, and says which were ended meanwhile. Blocks, and waits for
+    /// none that does not answer.
+    pub(crate) fn find(&self, id: &RunId, run: &Run, run_folder: &Path, output: &Path) -> Vec<String> {
+        let mut ended = Vec::new();
         for (task, progress) in run.tasks() {
             let TaskState::Running(running) = &progress.state else { continue };
-            if !can_be_reattached(running) || !matches!(task.work, Work::Prompt(_)) {
+            if !can_be_reattached(running) || !task.outlives_its_coordinator() {
                 continue;
             }
             let (executor, attempt) = (running.executor, running.attempt);
@@ -178,16 +194,22 @@ impl Reattaching {
             let Some(begun) = Begun::read(&folder).filter(of_attempt) else { continue };
             let mark = Mark { run: id.clone(), task: task.id.clone(), attempt };
             let speaker = Speaker { output, executor, task: &task.id, attempt };
-            if !accounts::is_of(&speaker, &begun.session) {
+            let talks = matches!(task.work, Work::Prompt(_));
+            if talks && !accounts::is_of(&speaker, &begun.session) {
                 continue;
             }
-            let Some(agent) = shim::attach(&folder, &begun.secret, &mark) else { continue };
-            if !Transcript::is_whole(&speaker, agent.link.length()) {
+            let Some(agent) = shim::attach(&folder, &begun.secret, &mark) else {
+                let what = if talks { "the agent" } else { "the command" };
+                ended.extend(shim::why_ended(&folder).map(|why| format!("{what} of {} {why}", task.id)));
+                continue;
+            };
+            if talks && !Transcript::is_whole(&speaker, agent.link.length()) {
                 continue;
             }
             let left = LeftAtWork { begun, agent, at: Instant::now(), recorded: Vec::new(), session: None };
             self.all().insert((task.id.clone(), attempt), left);
         }
+        ended
     }
 
     /// For the one who decides what becomes of them.
@@ -221,17 +243,4 @@ impl Reattaching {
     fn all(&self) -> std::sync::MutexGuard<'_, HashMap<(TaskId, Attempt), LeftAtWork>> {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// How to start an agent so that it outlives us.
-pub(super) fn through(
-    place: &ShimPlace,
-    folder: PathBuf,
-    begun: &Begun,
-    timeout: Option<Millis>,
-    tools: Option<Arc<OwnedFd>>,
-) -> shim::Through {
-    let deadline = timeout.map(|timeout| Millis(timeout.0.saturating_sub(begun.worked.0)));
-    let (program, secret, grace) = (place.program.clone(), begun.secret.clone(), place.grace);
-    shim::Through { program, folder, secret, grace, deadline, tools }
 }

@@ -158,7 +158,13 @@ impl Worker {
         told: &Told,
         tools: Option<&ToolAccess>,
     ) -> Option<Begun> {
-        self.services.shims.get().filter(|_| matches!(context.task.work, Work::Prompt(_)))?;
+        if !context.task.outlives_its_coordinator() {
+            return None;
+        }
+        if self.services.shims.get().is_none() {
+            self.warn_short_lived(context.task);
+            return None;
+        }
         let order = context.order;
         let secret = secret().inspect_err(|error| self.warn_mortal(&order.task, error)).ok()?;
         Some(Begun {

@@ -5,16 +5,19 @@ use std::num::NonZero;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use conductor_core::plan::{Reached, Resource};
 use conductor_core::run::event::{Failure, FailureClass, Outcome};
 use conductor_core::schedule::Input;
 use tokio::sync::watch;
 
+use super::checks::EVIDENCE_LINES;
 use super::conversation::Conversation;
+use super::standstill::Stand;
 use super::{Order, Stop, Worker, log_lines};
 use crate::host::shortage::PAUSE;
-use crate::process::shim::{ShimLink, Through};
+use crate::process::shim::{self, ShimLink, Through};
 use crate::process::transcript::{Speaker, Transcript};
-use crate::process::{self, Exit, GRACE, Launch, Running};
+use crate::process::{self, Ended, Exit, GRACE, Launch, Running};
 
 /// How often a running process's transcript is looked at for its length.
 const TRIM: Duration = Duration::from_millis(250);
@@ -28,6 +31,9 @@ const HEAR: Duration = Duration::from_millis(20);
 /// How long an agent that was asked in its own language may take before it gets a signal.
 const COURTESY: Duration = Duration::from_secs(2);
 
+/// What the system calls it when a process may open no more files.
+const OUT_OF_FILES: &str = "too many open files";
+
 static CORES: LazyLock<usize> =
     LazyLock::new(|| std::thread::available_parallelism().map_or(1, NonZero::get));
 
@@ -36,6 +42,38 @@ struct OutputReader<'a> {
     worker: &'a Worker,
     order: &'a Order,
     talk: &'a mut Conversation,
+    /// Where its agent could go on without us.
+    stand: Option<Stand>,
+}
+
+/// Returns when a conversation is to stand still that can.
+async fn stands(output_reader: &mut Option<&mut OutputReader<'_>>) {
+    match output_reader.as_mut().and_then(|output_reader| output_reader.stand.as_mut()) {
+        Some(stand) => stand.wished().await,
+        None => std::future::pending().await,
+    }
+}
+
+impl OutputReader<'_> {
+    /// Stands still until it is known who goes on: where that is another coordinator, its agent is let go of, and this never
+    /// returns.
+    async fn stand_still(
+        &mut self,
+        running: &mut Running,
+        transcript: &mut Transcript,
+        stop: &watch::Receiver<Stop>,
+    ) -> io::Result<()> {
+        self.talk.listen(self.worker, self.order, transcript)?;
+        self.talk.deliver(&self.worker.message_queue, self.order, transcript);
+        let Some(stand) = &mut self.stand else { return Ok(()) };
+        if stand.stand_still(stop).await {
+            running.let_go().await;
+            stand.left();
+            // What is open and lies about for the agent stays as it is: this process ends without looking after it.
+            std::future::pending::<()>().await;
+        }
+        Ok(())
+    }
 }
 
 impl Worker {
@@ -47,6 +85,33 @@ impl Worker {
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<Exit, Failure> {
         self.run_talking(order, (launch, Source::Start(None)), transcript, stop, None).await
+    }
+
+    /// Started as soon as the machine has what that takes, or taken hold of.
+    async fn start_or_attach(
+        &self,
+        order: &Order,
+        (launch, source): (&Launch, Source),
+        (transcript, stream): (&Transcript, Option<&Transcript>),
+        stop: &mut watch::Receiver<Stop>,
+    ) -> Result<Running, Failure> {
+        let mut through = match source {
+            Source::Left(link) => {
+                return Ok(Running::attached(&self.services.processes, *link, self.mark(order)));
+            }
+            Source::Start(through) => through,
+        };
+        loop {
+            match self.start(order, launch, transcript, stream, through.as_ref()).await {
+                Err(error) if self.waits_for(&error, stop) => tokio::time::sleep(PAUSE).await,
+                // Such as where there can be no sockets. It works all the same, and the user is told what is lacking.
+                Err(error) if through.is_some() && shim::is_of_shim(&error) => {
+                    self.warn_mortal(&order.task, &error);
+                    through = None;
+                }
+                started => return started.map_err(|error| missing(launch, &error)),
+            }
+        }
     }
 
     /// As `run_process`, with a conversation that reads its output and answers.
@@ -61,18 +126,13 @@ impl Worker {
         let lost =
             |error: io::Error| Failure::new(FailureClass::Killed, format!("lost sight of it: {error}"));
         let started = Instant::now();
-        let mut running = match source {
-            Source::Left(link) => Running::attached(&self.services.processes, *link, self.mark(order)),
-            Source::Start(through) => loop {
-                let stream = talk.as_ref().and_then(|talk| talk.stream());
-                match self.start(order, launch, transcript, stream, through.as_ref()).await {
-                    Err(error) if self.waits_for(&error, stop) => tokio::time::sleep(PAUSE).await,
-                    started => break started.map_err(|error| missing(launch, &error))?,
-                }
-            },
-        };
+        let stream = talk.as_ref().and_then(|talk| talk.stream());
+        let mut running = self.start_or_attach(order, (launch, source), (transcript, stream), stop).await?;
         let process = running.pid();
         log_lines::process_started(launch, process);
+        if let Some((notes, slice)) = running.notes().zip(running.slice()) {
+            self.services.slices.enter(&order.task, order.attempt, notes, slice);
+        }
         if let Some(talk) = talk.as_deref_mut() {
             talk.open(running.take_stdin(), running.notes());
         }
@@ -81,8 +141,10 @@ impl Worker {
             Err(_) => {
                 let (task, attempt, process) = (order.task.clone(), order.attempt, running.name());
                 self.report(Input::ProcessStarted { task, attempt, process });
+                let standstill = &self.services.standstill;
+                let stand = running.can_be_left().then(|| standstill.enter(&order.task, order.attempt));
                 let mut output_reader =
-                    talk.as_deref_mut().map(|talk| OutputReader { worker: self, order, talk });
+                    talk.as_deref_mut().map(|talk| OutputReader { worker: self, order, talk, stand });
                 supervise(
                     &mut running,
                     transcript,
@@ -97,14 +159,21 @@ impl Worker {
         if let Some(talk) = talk.as_deref_mut() {
             talk.lost = running.is_lost();
         }
-        let (exit, took) = running.finish(started.elapsed()).await.map_err(lost)?;
+        self.services.slices.leave(&order.task, order.attempt);
+        let Ended { exit, took, reached } = running.finish(started.elapsed()).await.map_err(lost)?;
         log_lines::process_ended(process, exit, started.elapsed());
         self.link.board.takes(&order.task, took);
         if let Some(talk) = talk {
             talk.listen(self, order, transcript).map_err(lost)?;
             talk.close(self, order);
         }
-        Ok(exit)
+        match reached.or_else(|| out_of_files(launch, exit, transcript)) {
+            Some(reached) => {
+                transcript.note(&format!("[conductor: it was ended; {reached}]"));
+                Err(Failure::of_limit(&reached))
+            }
+            None => Ok(exit),
+        }
     }
 
     pub(super) async fn open_transcript(
@@ -130,8 +199,9 @@ impl Worker {
     ) -> io::Result<Running> {
         let (mark, writer) = (self.mark(order), transcript.writer()?);
         let files = (writer, stream.map(Transcript::writer).transpose()?);
-        // A shim is waited for.
-        if process::under_way() < *CORES && through.is_none() {
+        // A shim is waited for, and what is on the disk is counted.
+        let looks_at_disk = launch.limits.of.disk.is_some();
+        if process::under_way() < *CORES && through.is_none() && !looks_at_disk {
             return Running::start(&self.services.processes, launch, mark, files, None);
         }
         let (processes, launch) = (self.services.processes.clone(), launch.clone());
@@ -142,6 +212,14 @@ impl Worker {
         .await
         .unwrap_or_else(|error| Err(io::Error::other(error)))
     }
+}
+
+/// A command that had no more files to open says so itself: the system refuses them, and ends nothing.
+fn out_of_files(launch: &Launch, exit: Exit, transcript: &mut Transcript) -> Option<Reached> {
+    let limit = launch.limits.of.open_files.filter(|_| exit != Exit::Code(0) && !launch.converses)?;
+    let says = |line: &String| line.to_lowercase().contains(OUT_OF_FILES);
+    let is_out = transcript.last_lines(EVIDENCE_LINES).iter().any(says);
+    is_out.then_some(Reached { resource: Resource::OpenFiles, limit, peak: None })
 }
 
 /// Where a process comes from.
@@ -177,6 +255,11 @@ async fn supervise(
                 }
                 if wish == Stop::Kill {
                     return running.kill().await;
+                }
+            }
+            () = stands(&mut output_reader), if leave.deadline.is_none() => {
+                if let Some(output_reader) = output_reader.as_deref_mut() {
+                    output_reader.stand_still(running, transcript, stop).await?;
                 }
             }
             () = until(leave.signal) => {

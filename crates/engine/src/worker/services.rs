@@ -13,6 +13,8 @@ use super::baselines::Baselines;
 use super::first_start::FirstStarts;
 use super::learning::Shelf;
 use super::reattaching::{Reattaching, ShimPlace};
+use super::slices::Slices;
+use super::standstill::Standstill;
 use super::supplies::Supplies;
 use super::tools::ToolServer;
 use crate::git::checkpoints::Checkpoint;
@@ -26,12 +28,16 @@ pub(crate) struct Services {
     pub(crate) shims: OnceLock<ShimPlace>,
     /// What another coordinator has left at work.
     pub(crate) reattaching: Reattaching,
+    /// What agents may use while no coordinator is there.
+    pub(crate) slices: Slices,
+    /// Who stands still for another coordinator to come.
+    pub(crate) standstill: Standstill,
     pub(super) accounts: Accounts,
     pub(super) first_starts: FirstStarts,
     pub(super) baselines: Baselines,
     pub(super) base_checks: BaseChecks,
     pub(super) agent_limits: AgentLimits,
-    pub(super) tool_server: ToolServer,
+    pub(crate) tool_server: ToolServer,
     pub(super) supplies: Supplies,
     /// What the project has taught.
     pub(super) shelf: Shelf,
@@ -46,6 +52,8 @@ impl Services {
             warned: Arc::default(),
             shims: OnceLock::new(),
             reattaching: Reattaching::default(),
+            slices: Slices::default(),
+            standstill: Standstill::default(),
             accounts: Accounts::default(),
             first_starts: FirstStarts::default(),
             baselines: Baselines::default(),

@@ -24,12 +24,13 @@ mod tasks;
 mod timeline;
 pub(crate) mod verbs;
 mod webhooks;
+mod workers;
 
 use crate::web::route::Route;
 
 /// All of them.
 pub(crate) fn routes() -> impl Iterator<Item = &'static Route> {
-    let native: [&'static [Route]; 20] = [
+    let native: [&'static [Route]; 21] = [
         server::ROUTES,
         login::ROUTES,
         oidc::ROUTES,
@@ -50,6 +51,7 @@ pub(crate) fn routes() -> impl Iterator<Item = &'static Route> {
         webhooks::ROUTES,
         jobs::ROUTES,
         statistics::ROUTES,
+        workers::ROUTES,
     ];
     native.into_iter().flatten().chain(inbox::ROUTES).chain(verbs::routes())
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::frame::Part;
 
 /// Every name that an event can have.
-pub(crate) const NAMES: [&str; 49] = [
+pub(crate) const NAMES: [&str; 51] = [
     "batch_start",
     "batch_complete",
     "batch_failed",
@@ -32,6 +32,8 @@ pub(crate) const NAMES: [&str; 49] = [
     "planning_accounted",
     "run_started",
     "plan_amended",
+    "run_handed_over",
+    "run_taken_over",
     "run_paused",
     "run_continued",
     "parallel_changed",
@@ -236,6 +238,8 @@ fn own_name(event: &Event) -> &'static str {
         Event::PlanningAccounted { .. } => "planning_accounted",
         Event::RunStarted { .. } => "run_started",
         Event::PlanAmended { .. } => "plan_amended",
+        Event::RunHandedOver { .. } => "run_handed_over",
+        Event::RunTakenOver { .. } => "run_taken_over",
         Event::RunPaused { .. } => "run_paused",
         Event::RunContinued {} => "run_continued",
         Event::ParallelChanged { .. } => "parallel_changed",

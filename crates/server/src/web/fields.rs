@@ -154,6 +154,8 @@ fn read(kind: Kind, text: String) -> Value {
             "false" | "0" => json!(false),
             _ => Value::String(text),
         },
+        // Empty ones say nothing, and count against the limit like all others.
+        Kind::Texts if text.split(',').count() > MOST_TEXTS => Value::String(text),
         Kind::Texts => text.split(',').filter(|part| !part.is_empty()).collect(),
         Kind::Text | Kind::Agent | Kind::Words | Kind::OneOf(_) | Kind::Object => Value::String(text),
     }
@@ -185,7 +187,7 @@ fn checked(field: &Field, value: Value) -> Result<Value> {
                 false => wrong("has to be a list of lines of text"),
             }
         }
-        (Kind::Texts, _) => wrong("has to be a list of lines of text"),
+        (Kind::Texts, _) => wrong(&format!("has to be a list of at most {MOST_TEXTS} lines of text")),
         (Kind::OneOf(names), Value::String(text)) if names.contains(&text.as_str()) => Ok(value),
         (Kind::OneOf(names), _) => wrong(&format!("has to be one of {}", names.join(", "))),
         (Kind::Object, Value::Object(_)) => Ok(value),
@@ -279,6 +281,15 @@ mod tests {
         assert_eq!(wrong(json!({ "name": "x", "force": "yes" })).1, "'force' has to be true or false");
         assert_eq!(wrong(json!({ "name": "x", "how": "c" })).1, "'how' has to be one of a, b");
         assert_eq!(wrong(json!([1])).0, 422);
+    }
+
+    #[test]
+    fn a_list_in_an_address_is_as_long_as_its_commas_say() {
+        let tags = |text: String| checked(&FIELDS[4], read(Kind::Texts, text));
+        assert_eq!(tags("a,,b,".to_owned()).unwrap(), json!(["a", "b"]));
+        assert_eq!(tags(",".repeat(MOST_TEXTS - 1)).unwrap(), json!([]));
+        let problem = tags(",".repeat(MOST_TEXTS)).unwrap_err();
+        assert_eq!(problem.detail(), "'tags' has to be a list of at most 10000 lines of text");
     }
 
     #[test]

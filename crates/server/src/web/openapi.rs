@@ -109,7 +109,9 @@ fn responses(route: &Route) -> Value {
         Answer::Other(media) => json!({ "description": route.words, "content": { media: {} } }),
     };
     responses.insert(route.status.to_string(), good);
-    responses.insert("431".into(), json!({ "$ref": format!("#/components/responses/{TOO_LONG}") }));
+    for status in ["414", "431"] {
+        responses.insert(status.into(), json!({ "$ref": format!("#/components/responses/{TOO_LONG}") }));
+    }
     if route.is_revalidated {
         responses.insert("304".into(), json!({ "description": "The answer you have is still good." }));
     }
@@ -128,7 +130,8 @@ fn problems() -> Value {
     };
     let mut problems: Map<String, Value> = KINDS.iter().map(problem).collect();
     // Said before the request is read as one, so without a body.
-    let too_long = json!({ "description": "the address and the headers together are too long" });
+    let too_long =
+        json!({ "description": "the address (414), or it and the headers together (431), are too long" });
     problems.insert(TOO_LONG.into(), too_long);
     Value::Object(problems)
 }

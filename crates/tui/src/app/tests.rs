@@ -71,6 +71,7 @@ impl Script {
             snapshot: self.scheduler.snapshot(self.now),
             away: None,
             appends: Default::default(),
+            workers: Vec::new(),
         }
     }
 }

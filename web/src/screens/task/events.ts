@@ -1,6 +1,6 @@
 // The events of a task, as GET /api/runs/{run}/events?task=… tells them, and what the page needs of them.
 
-import { dollars, duration } from "../../lib/format";
+import { bytes, dollars, duration } from "../../lib/format";
 import type { StateName } from "../../words";
 import { historyWords as text } from "../../words/history";
 import { taskWords } from "../../words/runTasks";
@@ -24,6 +24,15 @@ export interface Change {
   };
 }
 
+/** What the processes of an attempt took: milliseconds and bytes, each only if it was measured. */
+interface Processes {
+  cpu?: number;
+  memory?: number;
+  memory_together?: number;
+  read?: number;
+  written?: number;
+}
+
 /** An event of the log; which of these it has goes by its type. */
 export interface TaskEvent {
   seq: number;
@@ -37,7 +46,7 @@ export interface TaskEvent {
   outcome?: string | { failed?: Failure; stopped?: unknown };
   elapsed?: number;
   change?: Change;
-  phases?: { preparing?: number; working?: number; verifying?: number };
+  phases?: { preparing?: number; working?: number; verifying?: number; processes?: Processes };
   failure?: Failure;
   verdict?:
     | string
@@ -89,19 +98,32 @@ function changed(event: TaskEvent): string[] {
   return [text.changed(touched.files.length + (touched.unlisted ?? 0), touched.added ?? 0, touched.removed ?? 0)];
 }
 
+function taken(of: Processes | undefined): string[] {
+  if (!of) return [];
+  const peak = Math.max(of.memory ?? 0, of.memory_together ?? 0);
+  const parts = [
+    of.cpu ? text.cpu(duration(of.cpu)) : null,
+    peak ? text.memory(bytes(peak)) : null,
+    of.read ? text.read(bytes(of.read)) : null,
+    of.written ? text.written(bytes(of.written)) : null,
+  ].filter((part) => part !== null);
+  return parts.length ? [parts.join(", ")] : [];
+}
+
 function ended(event: TaskEvent): Omit<Told, "seq" | "at"> {
   const [n, took] = [event.attempt ?? 0, duration(event.elapsed)];
+  const machine = taken(event.phases?.processes);
   if (event.outcome === "succeeded")
-    return { state: null, words: text.attempt_ended(n, took), more: changed(event), minor: false };
+    return { state: null, words: text.attempt_ended(n, took), more: [...changed(event), ...machine], minor: false };
   const failure = typeof event.outcome === "object" ? event.outcome.failed : undefined;
   if (failure)
     return {
       state: "failed",
       words: text.attempt_failed(n, took),
-      more: [`${failure.class}: ${failure.message}`],
+      more: [`${failure.class}: ${failure.message}`, ...machine],
       minor: false,
     };
-  return { state: null, words: text.attempt_stopped(n, took), more: [], minor: false };
+  return { state: null, words: text.attempt_stopped(n, took), more: machine, minor: false };
 }
 
 function reviewed(event: TaskEvent): Omit<Told, "seq" | "at"> {

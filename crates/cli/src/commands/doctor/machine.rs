@@ -3,11 +3,12 @@
 use std::process::Command;
 use std::time::Duration;
 
-use conductor_core::plan::SandboxMode;
+use conductor_core::plan::{Resource as CoreResource, SandboxMode};
 use conductor_engine::agents::{Entry, Login, roster};
 use conductor_engine::host::clock::wall;
 use conductor_engine::process;
-use conductor_engine::process::confinement;
+use conductor_engine::process::confinement::{self, Tier};
+use conductor_engine::process::limits::{self, How};
 use rustix::process::{Resource, getrlimit};
 
 use super::Finding;
@@ -61,11 +62,30 @@ pub(super) fn sandbox() -> Finding {
         return Finding::ok("sandbox", format!("off, by {by}: agents reach all that you can"));
     }
     let found = confinement::findings();
+    let stops = format!("{}: agents do not reach {}", found.tier, found.tier.stops());
+    let (told, why) = match (&found.why, found.tier) {
+        (None, _) => return Finding::ok("sandbox", stops),
+        (Some(why), Tier::None) => ("agents reach all that you can".to_owned(), why),
+        (Some(why), _) => (format!("{stops}; what it leaves open is in docs/security.md"), why),
+    };
+    let remedy = found.remedy.unwrap_or("see docs/security.md");
+    Finding::warning("sandbox", format!("{told}: {why}")).remedy(remedy)
+}
+
+/// Whether tasks can be kept to the memory, processors and processes that they may use.
+pub(super) fn limits() -> Finding {
+    let found = limits::findings();
+    let names = |how| counted_out(&found.all(how));
     match &found.why {
-        None => Finding::ok("sandbox", format!("{}: agents do not reach {}", found.tier, found.tier.stops())),
+        None => {
+            let told = format!("{}: the kernel keeps tasks to {}", found.tier.name(), names(How::Kernel));
+            Finding::ok("limits", told + &format!("; {} is looked at", names(How::Sampled)))
+        }
         Some(why) => {
-            let told = format!("agents reach all that you can: {why}");
-            Finding::warning("sandbox", told).remedy(found.remedy.unwrap_or("see docs/security.md"))
+            let not = names(How::Not);
+            let not = if not.is_empty() { not } else { format!(", and {not} is not limited") };
+            let told = format!("{} are looked at, not kept by the kernel{not}: {why}", names(How::Sampled));
+            Finding::warning("limits", told).remedy(found.remedy.unwrap_or("see docs/security.md"))
         }
     }
 }
@@ -79,6 +99,15 @@ fn switched_off() -> Option<&'static str> {
     let plan = diagnostics::plan_of_one_prompt(&std::env::current_dir().ok()?).ok()??;
     let task = plan.tasks.first()?;
     (task.sandbox.is_some() && task.sandbox_mode() == SandboxMode::Off).then_some("the config")
+}
+
+/// `cpu, memory and disk`.
+fn counted_out(resources: &[CoreResource]) -> String {
+    let names: Vec<&str> = resources.iter().map(|resource| resource.name()).collect();
+    match names.as_slice() {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        names => names.concat(),
+    }
 }
 
 /// Each running task holds a few, the store and the bus some more.

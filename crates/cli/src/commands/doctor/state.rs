@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use conductor_core::file::Severity;
 use conductor_core::plan::subagents::Known;
@@ -9,6 +10,7 @@ use conductor_core::values::counted::{counted, size};
 use conductor_core::values::ids::RunId;
 use conductor_engine::agents::AgentError;
 use conductor_engine::agents::subagents;
+use conductor_engine::dispatch::broker;
 use conductor_engine::git::workspaces::inventory;
 use conductor_engine::host::clock::wall;
 use conductor_engine::host::home::Home;
@@ -19,6 +21,7 @@ use super::{Finding, witnesses};
 use crate::settings::agent_findings;
 use crate::settings::config::{self, Config};
 use crate::settings::diagnostics;
+use crate::settings::variables;
 
 pub(super) fn configs() -> Vec<Finding> {
     let configs = match config::read() {
@@ -89,6 +92,9 @@ fn absent_agents(config: &Config) -> Vec<Finding> {
     absent.iter().map(finding).collect()
 }
 
+/// How long a queue may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// Below this nothing can be worked with, and below that not for long.
 const NO_ROOM: u64 = 100 << 20;
 const LITTLE_ROOM: u64 = 2 << 30;
@@ -108,6 +114,7 @@ pub(super) async fn home(fix: bool) -> Vec<Finding> {
     let mut findings = vec![writable(&home), room(&home)];
     let (database, runs) = database(&home).await;
     findings.push(database);
+    findings.extend(queue().await);
     if let Some(runs) = runs {
         if home.store().is_none() {
             findings.extend(witnesses::excesses(&home, fix).await);
@@ -216,6 +223,24 @@ async fn shared_store(home: &Home) -> (Finding, Option<Vec<StoredRun>>) {
             (Finding::problem("store", error.to_string()).remedy(remedy), None)
         }
     }
+}
+
+/// What carries orders to workers on other machines, where one is named.
+async fn queue() -> Option<Finding> {
+    let address = variables::standard("CONDUCTOR_QUEUE")?;
+    let examined = match broker::open(&address) {
+        Ok(broker) => tokio::time::timeout(PATIENCE, broker.examine()).await,
+        Err(error) => Ok(Err(error)),
+    };
+    let why = match examined {
+        Ok(Ok(())) => {
+            return Some(Finding::ok("queue", "CONDUCTOR_QUEUE answers, and keeps what it is given"));
+        }
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "CONDUCTOR_QUEUE does not answer".to_owned(),
+    };
+    let remedy = "see docs/distribution.md; unset CONDUCTOR_QUEUE to have everything done on this machine";
+    Some(Finding::problem("queue", why).remedy(remedy))
 }
 
 /// What runs that are not active have left.

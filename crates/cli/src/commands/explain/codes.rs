@@ -7,12 +7,14 @@ use serde_json::{Value, json};
 
 use crate::error::Exit;
 
-const CLASSES: [FailureClass; 25] = [
+const CLASSES: [FailureClass; 27] = [
     FailureClass::Exit,
     FailureClass::Killed,
     FailureClass::TimedOut,
     FailureClass::Unstartable,
     FailureClass::Budget,
+    FailureClass::OutOfMemory,
+    FailureClass::LimitReached,
     FailureClass::Runaway,
     FailureClass::NoChanges,
     FailureClass::Unwanted,
@@ -165,7 +167,7 @@ fn of_class(class: FailureClass) -> (&'static str, &'static str) {
         ),
         C::Killed => (
             "Something outside ended its process: a signal, or the system when memory ran out. It is tried again.",
-            "See whether the machine is short of memory; `resources: { memory: … }` keeps tasks apart that need much.",
+            "See whether the machine is short of memory; `resources: { memory: … }` keeps tasks apart that need much, and limits them.",
         ),
         C::TimedOut => (
             "An attempt took longer than the task's `timeout`. It is tried again.",
@@ -178,6 +180,16 @@ fn of_class(class: FailureClass) -> (&'static str, &'static str) {
         C::Budget => (
             "The task's own cap was reached: `max_cost`, `max_tokens` or `max_turns`. It is not tried again.",
             "Raise the cap, or make the task smaller.",
+        ),
+        C::OutOfMemory => (
+            "Its processes used more memory together than its `resources: { memory: … }` allow, and all of them were ended. \
+             It is not tried again: it would need as much the next time.",
+            "Raise that, or have it do less at once; `recovery: { permanent: [retry] }` has it tried again all the same.",
+        ),
+        C::LimitReached => (
+            "It reached a limit of its `resources:` (processes, disk or open_files), which the message names. It is not \
+             tried again: it would need as much the next time.",
+            "Raise that limit; `recovery: { permanent: [retry] }` has it tried again all the same.",
         ),
         C::Runaway => (
             "The agent did the same over and over without getting anywhere, and was stopped.",

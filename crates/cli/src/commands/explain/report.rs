@@ -1,19 +1,18 @@
 //! A task explained: for people a line for each thing that decides what becomes of it, for programs the same as JSON.
 
-use conductor_core::confinement::confines_itself;
 use conductor_core::file::Origin;
 use conductor_core::plan::models::{Models, Score};
-use conductor_core::plan::{Isolation, Network, SandboxMode, Task, Wins, Work};
+use conductor_core::plan::{Isolation, Task, Wins, Work};
 use conductor_core::report::before_its_batch;
 use conductor_core::run::event::{DrainReason, FailureClass};
 use conductor_core::run::{Run, Stage, Status, TaskState};
 use conductor_core::schedule::{recovery, review};
 use conductor_core::values::counted::counted;
 use conductor_core::values::ids::TaskId;
-use conductor_engine::process::confinement::{self, Tier};
 use serde_json::{Value, json};
 
 use super::Subject;
+use super::bounds::{limits, resources, sandbox, tries};
 use super::failures::{decided, decided_json, risks, ways};
 use crate::end_block::one_line;
 
@@ -42,6 +41,7 @@ pub(super) fn text(subject: &Subject) -> String {
     tell("risks", risks(task));
     tell("decided", decided(subject).join("\n"));
     tell("limits", limits(task));
+    tell("resources", resources(subject));
     tell("written", written(subject));
     lines.join("\n") + "\n"
 }
@@ -143,7 +143,11 @@ fn waits_for(task: &Task) -> String {
 fn work(task: &Task) -> String {
     match &task.work {
         Work::Prompt(prompt) => format!("a prompt of {}", counted(prompt.split_whitespace().count(), "word")),
-        Work::Run(command) => format!("the command {}", one_line(&command.to_string())),
+        Work::Run(command) => {
+            let more =
+                if task.outlives_its_coordinator() { ", which goes on when conductor is gone" } else { "" };
+            format!("the command {}{more}", one_line(&command.to_string()))
+        }
     }
 }
 
@@ -263,63 +267,6 @@ fn workspace(isolation: Isolation) -> &'static str {
     }
 }
 
-/// What its agent reaches, here and as it is written.
-fn sandbox(task: &Task) -> String {
-    let mode = task.sandbox_mode();
-    if mode == SandboxMode::Off {
-        return match task.work {
-            _ if task.is_for_cloud() => "off: it works elsewhere".to_owned(),
-            Work::Prompt(_) => format!("off; it stops {}", Tier::None.stops()),
-            Work::Run(_) => "off: a command is your own".to_owned(),
-        };
-    }
-    if confines_itself(task.agent_name()) {
-        let agent = task.agent_name();
-        return match mode {
-            SandboxMode::Require => {
-                format!("require: it does not start, {agent} does not work inside of a sandbox")
-            }
-            _ => {
-                format!("{agent}'s own: its commands read all that you can, and write to the workspace alone")
-            }
-        };
-    }
-    let found = confinement::findings();
-    let mut told = match &found.why {
-        None => format!("{} ({}): it does not reach {}", found.tier, mode.name(), found.tier.stops()),
-        Some(why) if mode == SandboxMode::Require => format!("require: it does not start here, {why}"),
-        Some(why) => format!("none (prefer): its agent reaches all that you can; {why}"),
-    };
-    if let Some(remedy) = found.remedy {
-        told += &format!("\n{remedy}");
-    }
-    match task.network() {
-        Network::Full => told + "\nnetwork: all of it, services of this machine too",
-        network => told + &format!("\nnetwork: {network}, and its model"),
-    }
-}
-
-fn tries(task: &Task) -> String {
-    match task.retry.max_attempts {
-        1 => "one".to_owned(),
-        most => format!("up to {most}, the second after {}", task.retry.initial_delay),
-    }
-}
-
-fn limits(task: &Task) -> String {
-    let limits = [
-        task.timeout.map(|time| format!("{time} for an attempt")),
-        task.max_cost.map(|cost| format!("{cost} in all")),
-        task.max_subagent_cost().map(|cost| match task.may_delegate() {
-            true => format!("{cost} of it by subagents"),
-            false => "no subagents".to_owned(),
-        }),
-        task.max_tokens.map(|tokens| format!("{} in all", counted(tokens, "token"))),
-        task.max_turns.map(|turns| counted(turns, "turn")),
-    ];
-    limits.into_iter().flatten().collect::<Vec<_>>().join(", ")
-}
-
 /// Which settings are written, and where; all others are built in.
 fn written(subject: &Subject) -> String {
     let of = |of_config: bool| {
@@ -395,6 +342,7 @@ pub(super) fn json(subject: &Subject) -> Value {
             Isolation::Clone => "clone",
             Isolation::None => "none",
         },
+        "limits": task.limits(),
         "recovery": task.recovery,
         "risks": recovery::risks(task).iter().map(|(risk, words)| json!({ "risk": risk.name(), "words": words })).collect::<Vec<_>>(),
         "decisions": decided_json(subject),

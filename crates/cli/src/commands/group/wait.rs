@@ -43,7 +43,10 @@ pub(super) fn run(args: &GroupWait) -> Result<Exit, CliError> {
         }
         following.patience(Some(left))?;
         match following.next() {
-            None => return ended(&home, args, &id),
+            None => match live::follow_again(&home, &id, Some(deadline)) {
+                Some((_, next)) => (following, run) = (next, again(&id)?),
+                None => return ended(&home, args, &id),
+            },
             Some(Ok(Followed::Missed { .. })) => {
                 let Ok((_, next)) = control::follow(&home.run(&id)) else { return ended(&home, args, &id) };
                 (following, run) = (next, again(&id)?);

@@ -14,7 +14,7 @@ use conductor_core::values::units::{Millis, Usd};
 use conductor_engine::process::{Capacity, capacity};
 use conductor_engine::runs::done::Unmerged;
 
-use super::{full_name, metrics, skipping};
+use super::{full_name, metrics, reaching, skipping};
 use crate::args::{self, Arguments, Command, Strategy, Ui};
 use crate::commands::{block_on, talk};
 use crate::error::{CliError, Exit};
@@ -139,6 +139,7 @@ impl<'a> Resolved<'a> {
             typed.answer_within.or_else(|| (typed.detached || !attended()).then_some(UNATTENDED));
         options.leave_unanswered = typed.leave_unanswered;
         options.by = typed.by.clone();
+        options.workers_at = reaching::reached(typed, before)?.and_then(|reached| reached.kept());
         let limits = &mut options.limits;
         limits.max_cost = typed.max_cost.map(Usd::from_dollars).or(limits.max_cost);
         limits.max_tokens = typed.max_tokens.or(limits.max_tokens);
@@ -170,6 +171,11 @@ impl<'a> Resolved<'a> {
             ui => ui,
         }
     }
+}
+
+/// As a run goes on that is left to a process without a terminal.
+pub(super) fn unattended(before: Options) -> Options {
+    Options { answer_within: before.answer_within.or(Some(UNATTENDED)), ..before }
 }
 
 /// As a run went on so far, but for what its file has been edited to say of limits since.

@@ -9,10 +9,13 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use conductor_core::values::ids::RunId;
+use conductor_core::values::units::Millis;
 use conductor_engine::host::access;
+use conductor_engine::host::home::Home;
 use conductor_engine::runs::control;
 use serde::{Deserialize, Serialize};
 
+use super::handing;
 use crate::args::{self, words::place_of_command};
 use crate::commands::{answer, answer_json};
 use crate::error::{CliError, Exit};
@@ -25,29 +28,34 @@ const LONGEST_START: Duration = Duration::from_secs(60);
 
 /// What the one in the background says when it has begun.
 #[derive(Debug, Serialize, Deserialize)]
-struct Begun {
+pub(crate) struct Begun {
     schema: String,
-    run: RunId,
+    pub(crate) run: RunId,
     pid: u32,
     log: PathBuf,
 }
 
 pub(super) fn start(args: &args::Run) -> Result<Exit, CliError> {
     let begun = started()?;
-    if args.json || args.ui == args::Ui::Json {
-        answer_json(&begun)?;
-        return Ok(Exit::Done);
-    }
-    let Begun { run, pid, log, .. } = begun;
-    answer(&format!(
-        "run {run} goes on in the background, as process {pid}\n\
-         look at it:   conductor status {run}\n\
-         wait for it:  conductor wait {run}\n\
-         stop it:      kill {pid}   or for good: conductor cancel --all --run {run}\n\
-         what it says: {}\n",
-        log.display()
-    ))?;
+    begun.tell(args.json || args.ui == args::Ui::Json)?;
     Ok(Exit::Done)
+}
+
+impl Begun {
+    pub(crate) fn tell(&self, as_json: bool) -> Result<(), CliError> {
+        if as_json {
+            return answer_json(self);
+        }
+        let Begun { run, pid, log, .. } = self;
+        answer(&format!(
+            "run {run} goes on in the background, as process {pid}\n\
+             look at it:   conductor status {run}   or, until its end: conductor attach {run}\n\
+             wait for it:  conductor wait {run}\n\
+             stop it:      kill {pid}   or for good: conductor cancel --all --run {run}\n\
+             what it says: {}\n",
+            log.display()
+        ))
+    }
 }
 
 /// Starts it, and says nothing about it.
@@ -63,7 +71,27 @@ fn started() -> Result<Begun, CliError> {
     if let Some(directory) = globals::started_in() {
         command.current_dir(directory);
     }
-    let mut child = command.args(words).stdout(Stdio::piped()).spawn()?;
+    begun_by(command.args(words))
+}
+
+/// Starts a process that takes a run over, and waits until it has. What it says meanwhile is said here.
+pub(crate) fn take_over(home: &Home, run: &RunId, patience: Millis) -> Result<Begun, CliError> {
+    let mut command = taking_over(Path::new(&std::env::current_exe()?), home, run, patience);
+    begun_by(&mut command)
+}
+
+/// What takes a run over. It goes on as the process that has it was told to.
+pub(super) fn taking_over(program: &Path, home: &Home, run: &RunId, patience: Millis) -> Command {
+    let mut command = Command::new(program);
+    command.args(globals::handed_on()).args(["run", "--resume", run.as_str(), "--detached", "--ui", "plain"]);
+    command.arg("--taking-over").arg(format!("{}ms", patience.0)).args(handing::kept_words(&home.run(run)));
+    command.stdin(Stdio::null());
+    command
+}
+
+/// Starts a process for a run in the background, and waits until that answers.
+fn begun_by(command: &mut Command) -> Result<Begun, CliError> {
+    let mut child = command.stdout(Stdio::piped()).spawn()?;
     let mut line = String::new();
     if let Some(out) = child.stdout.take() {
         BufReader::new(out).read_line(&mut line)?;

@@ -156,7 +156,7 @@ async fn retake(
         let new = commands::of_plan(&tasks, Some(run.plan()), &stored.directory, Some(file))?;
         commands::refuse(&new, file)?;
     }
-    amendment.absent = super::check_agents(&taken)?;
+    amendment.absent = super::elsewhere::check(args, &taken, Some(run.options()))?;
     let mut earlier = EarlierRuns::of(log.reader());
     let place = (stored.directory.as_path(), stored.source.as_str());
     let wanted = Wanted { models: false, ..Wanted::by(&taken, false) };

@@ -1,4 +1,5 @@
-//! The key `t` at a terminal, and SIGUSR1 anywhere: what is at work, for how long, and what waits on what.
+//! The key `t` at a terminal, and SIGUSR1 anywhere: what is at work, for how long, and what waits on what. The key `d` gives the
+//! run to a process without a terminal.
 //!
 //! Keys are read one by one without being shown, and Ctrl-C and Ctrl-Z stay what they are. The terminal is as it was
 //! whenever another process has it: after every end of ours, and while we are stopped or in the background.
@@ -17,6 +18,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
+use super::handing::Giver;
 use crate::commands::status::text;
 use crate::progress::terminal;
 
@@ -41,7 +43,7 @@ impl Drop for Looks {
 }
 
 /// `keys` says whether to read the keyboard.
-pub(super) fn watch(control: Control, keys: bool) -> Looks {
+pub(super) fn watch(control: Control, keys: bool, giver: Giver) -> Looks {
     let (sender, looks) = mpsc::unbounded_channel();
     if let Ok(mut wish) = signal(SignalKind::user_defined1()) {
         let (control, sender) = (control.clone(), sender.clone());
@@ -50,12 +52,37 @@ pub(super) fn watch(control: Control, keys: bool) -> Looks {
         });
     }
     if keys && io::stdin().is_terminal() && io::stderr().is_terminal() {
-        tokio::spawn(listen(control, sender));
+        tokio::spawn(listen(control, sender, giver));
         if !terminal::sees_to(restore) {
             tokio::spawn(step_aside());
         }
     }
     Looks(looks)
+}
+
+/// Keys for a view of another process's run. Dropping this puts the terminal back as it was.
+pub(crate) struct Typing;
+
+impl Typing {
+    /// Nothing without a terminal. In a runtime.
+    pub(crate) fn begin() -> Option<Typing> {
+        let is_there = io::stdin().is_terminal() && io::stderr().is_terminal();
+        if is_there && !terminal::sees_to(restore) {
+            tokio::spawn(step_aside());
+        }
+        is_there.then_some(Typing)
+    }
+
+    /// What was typed since the last time. It does not wait.
+    pub(crate) fn keys(&self) -> Vec<u8> {
+        typed().unwrap_or_default()
+    }
+}
+
+impl Drop for Typing {
+    fn drop(&mut self) {
+        restore();
+    }
 }
 
 async fn look(control: &Control, sender: &mpsc::UnboundedSender<String>) -> Option<()> {
@@ -66,7 +93,7 @@ async fn look(control: &Control, sender: &mpsc::UnboundedSender<String>) -> Opti
 }
 
 /// Looks for a key now and then; what is typed while another process has the terminal is left to it.
-async fn listen(control: Control, sender: mpsc::UnboundedSender<String>) {
+async fn listen(control: Control, sender: mpsc::UnboundedSender<String>, giver: Giver) {
     let mut now_and_then = tokio::time::interval(PAUSE);
     now_and_then.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -74,8 +101,11 @@ async fn listen(control: Control, sender: mpsc::UnboundedSender<String>) {
         if sender.is_closed() {
             return;
         }
-        let asked = typed().is_some_and(|keys| keys.contains(&b't'));
-        if asked && look(&control, &sender).await.is_none() {
+        let keys = typed().unwrap_or_default();
+        if keys.contains(&b'd') {
+            giver.give();
+        }
+        if keys.contains(&b't') && look(&control, &sender).await.is_none() {
             return;
         }
     }

@@ -23,6 +23,6 @@ pub(super) fn cli_error(id: &RunId, error: CoordinatorError, signalled: Option<S
         CoordinatorError::Illegal(_) | CoordinatorError::Panicked(_) => CliError::from(error).help(format!(
             "nothing is lost: {resume} goes on; please report this, with the output of `conductor version`"
         )),
-        CoordinatorError::Graph(_) => error.into(),
+        CoordinatorError::HandedOver { .. } | CoordinatorError::Graph(_) => error.into(),
     }
 }

@@ -71,8 +71,7 @@ fn ending(found: &Found) -> Option<Ending> {
         (false, _) => None,
         (true, None) => None,
         (true, Some(tip)) => {
-            let (root, head) = (&repository.root, &repository.head);
-            let in_the_way = repository.in_the_way(root, head, &tip).unwrap_or_default();
+            let in_the_way = repository.in_the_way(&repository.head, &tip).unwrap_or_default();
             Some(Ending::Left { branch: short(&branch), why: None, in_the_way })
         }
     }

@@ -52,16 +52,19 @@ async fn last(home: &Home, run: &RunId, view: &mut View) -> Result<Exit, CliErro
 /// Shows what there is until the run ends, or until a signal ends the watching.
 async fn follow(home: &Home, first: LiveView, view: &mut View) -> Result<Option<Exit>, CliError> {
     let run = first.run.clone();
-    let mut live_view = first;
+    let mut live_view = Some(first);
     let mut signals = Signals::new()?;
     loop {
-        view.show(&Seen::live(live_view))?;
+        if let Some(live_view) = live_view.take() {
+            view.show(&Seen::live(live_view))?;
+        }
         if let Some(exit) = signals.within(PAUSE, view.own.as_ref()).await {
             return Ok(Some(exit));
         }
         match control::live_view(&home.run(&run)) {
-            Ok(next) => live_view = next,
-            Err(ControlError::NotThere) => return Ok(None),
+            Ok(next) => live_view = Some(next),
+            // It is being left, to another process maybe.
+            Err(ControlError::NotThere) if home.is_live(&run) => {}
             Err(_) if !home.is_live(&run) => return Ok(None),
             Err(error) => return Err(crate::archive::live::unable(home, &run, error)),
         }

@@ -1,6 +1,5 @@
 //! `worktree sync`: brings the run's branch up to date with the branch it started from.
 
-use conductor_engine::git::Repository;
 use conductor_engine::git::merge::{self, Synced, short};
 use conductor_engine::git::workspaces::RunRefs;
 use conductor_engine::process::transcript;
@@ -25,12 +24,15 @@ pub(super) async fn sync(args: &WorktreeSync) -> Result<Exit, CliError> {
         let run_repo = archive::place_of_run(&archive.home, &stored, amendment.run()).context(repository)?;
         let synced = merge::sync(&run_repo, &with)?;
         if let Synced::Done { to } = &synced {
-            let Repository { root, head, .. } = run_repo.repository();
-            for file in run_repo.repository().in_the_way(root, head, to)? {
+            let in_the_way = run_repo.repository().in_the_way(&run_repo.repository().head, to)?;
+            for file in &in_the_way.untracked {
                 talk(format!(
                     "{} is not tracked, and a merge overwrites it: move it away first",
-                    one_line(&file)
+                    one_line(file)
                 ));
+            }
+            for file in &in_the_way.changed {
+                talk(format!("{} has uncommitted changes, with which git refuses the merge", one_line(file)));
             }
         }
         return report(args.json, synced, &short(&branch), &with);

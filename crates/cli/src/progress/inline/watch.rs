@@ -49,7 +49,7 @@ impl Watch {
             asking: places(stage.run, needs_person),
             zero: None,
             last: Tick(0),
-            above: heading(stage.id, stage.run, stage.options) + "\n",
+            above: heading(stage) + "\n",
             fresh: true,
             shown: Vec::new(),
         }
@@ -306,6 +306,7 @@ mod tests {
             graph: &graph,
             board: Board::default(),
             output: std::path::Path::new("/nowhere"),
+            is_own: true,
         };
         let mut watch = Watch::new(&stage);
         follow(&mut watch, first);

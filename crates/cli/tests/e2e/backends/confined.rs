@@ -4,7 +4,7 @@ use conductor_testkit::Script;
 use conductor_testkit::agents::Agent;
 
 use super::{Bench, SLOW, prompt};
-use crate::confinement::can_confine;
+use crate::confinement::{Tier, can_confine, can_confine_by};
 
 fn works_inside(agent: Agent) {
     let tasks = prompt("free", "") + &prompt("limited", "network: { allow: ['127.0.0.1:PORT'] }");
@@ -39,19 +39,46 @@ fn works_inside(agent: Agent) {
     assert_eq!(bench.landed("limited-net.txt").lines().count(), 3);
 }
 
+/// The same where there are rules of the kernel's alone.
+fn works_by_landlock(agent: Agent) {
+    let Some(mut bench) = Bench::new(agent, "", &prompt("free", "")) else { return };
+    bench.world.unset("CONDUCTOR_SANDBOX");
+    if !can_confine_by(&mut bench.world, Tier::Landlock) {
+        return;
+    }
+    let keys = bench.world.root().join("user/.ssh");
+    std::fs::create_dir_all(&keys).unwrap();
+    std::fs::write(keys.join("id"), "secret").unwrap();
+    let looks = format!("ls -a ~ > home.txt; cat '{}' > key.txt; true\n", keys.join("id").display());
+    let script = Script::new()
+        .write_file("free.txt", "done\n")
+        .write_file("free.sh", looks)
+        .run("sh free.sh")
+        .finish("Done.");
+    bench.script("free", script);
+    bench.run(&[]).ended_within(SLOW).expect(0);
+    assert_eq!(bench.landed("free.txt"), "done");
+    assert_eq!(bench.landed("key.txt"), "");
+    let home = bench.landed("home.txt");
+    assert!(!home.contains(".ssh") && home.contains(".gitconfig"), "{home}");
+}
+
 #[test]
 fn claude() {
     works_inside(Agent::Claude);
+    works_by_landlock(Agent::Claude);
 }
 
 #[test]
 fn gemini() {
     works_inside(Agent::Gemini);
+    works_by_landlock(Agent::Gemini);
 }
 
 #[test]
 fn opencode() {
     works_inside(Agent::Opencode);
+    works_by_landlock(Agent::Opencode);
 }
 
 /// Its own sandbox does not work inside of ours: that is said before anything starts, not by its first command.

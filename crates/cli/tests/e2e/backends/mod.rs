@@ -125,7 +125,12 @@ impl Bench {
     #[track_caller]
     fn process(&self, live: &Live, task: &str) -> u32 {
         let mark = format!("CONDUCTOR_TASK={task}");
-        wait_for(task, || children(live.pid()).into_iter().find(|&pid| carries(pid, &mark)))
+        let below = wait_for(task, || children(live.pid()).into_iter().find(|&pid| carries(pid, &mark)));
+        let line = std::fs::read(format!("/proc/{below}/cmdline")).unwrap_or_default();
+        match line.split(|byte| *byte == 0).any(|word| word == b"shim") {
+            true => wait_for("the agent of its shim", || children(below).first().copied()),
+            false => below,
+        }
     }
 
     /// From now on the agent's program exits with 0, whatever becomes of it.

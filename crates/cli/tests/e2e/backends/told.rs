@@ -199,8 +199,9 @@ fn when_work_does_not_fit_what_has_landed_meanwhile() {
 
 /// Kills the coordinator while the agent waits for its model, and takes the run up again.
 fn killed_and_resumed(begun: fn() -> Script, requests: usize, lost: bool) -> Option<Bench> {
-    let bench = bench("", &prompt("cut", ""))?;
+    let mut bench = bench("", &prompt("cut", ""))?;
     bench.script("cut", begun().slow(600_000).finish("Never said."));
+    bench.world.without_grace();
     let mut live = bench.run(&[]);
     bench.await_requests("cut", requests);
     wait_for("its conversation", || (!bench.world.logged("session_started").is_empty()).then_some(()));

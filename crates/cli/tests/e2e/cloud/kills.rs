@@ -142,8 +142,9 @@ fn work_whose_check_was_killed_is_handed_in_once_more() {
 
 #[test]
 fn what_is_said_while_a_run_is_down_reaches_the_session() {
-    let (world, provider) =
+    let (mut world, provider) =
         world(&format!("config: {{ agent: cloud, {MANAGED} }}\ntasks: [{{ id: a, prompt: 'do: wait' }}]\n"));
+    world.without_grace();
     let live = start(&world, &[]);
     wait_for("the session to be recorded", || world.logged("session_started").pop());
     live.signal(Signal::KILL);

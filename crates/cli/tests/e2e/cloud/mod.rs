@@ -125,8 +125,9 @@ fn no_answer_to_a_submission_is_looked_into_and_never_submitted_twice() {
 
 #[test]
 fn a_killed_run_goes_on_with_its_session() {
-    let (world, provider) =
+    let (mut world, provider) =
         world(&format!("config: {{ agent: cloud, {MANAGED} }}\ntasks: [{{ id: a, prompt: 'do: wait' }}]\n"));
+    world.without_grace();
     let live = start(&world, &[]);
     wait_for("the session to be recorded", || world.logged("session_started").pop());
     live.signal(Signal::KILL);

@@ -1,13 +1,20 @@
-//! A battery of ways out. None may succeed on the strongest tier, for root and for an ordinary user.
+//! A battery of ways out. None may succeed on the strongest tier, for root and for an ordinary user; those that succeed on the one below
+//! are the ones that the docs list.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::io::Read as _;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::confinement::{User, can_confine, landed, run, users, world};
-use crate::harness::{World, expect_no_leftovers};
+use crate::confinement::{
+    ORDINARY, Tier, User, can_confine, can_confine_by, give, landed, run, run_leaving_open, users, world,
+};
+use crate::harness::{World, expect_no_leftovers, skipped};
 use crate::repository::git;
 
 /// In every file that is not to be read.
@@ -32,89 +39,13 @@ const SECRETS: [&str; 15] = [
     ".mozilla/profile/cookies.sqlite",
 ];
 
-/// Each tries something and says so where it came through. `try NAME COMMAND`: a command that succeeds has escaped.
-const SCRIPT: &str = r#"
-out="$PWD/result.txt"
-n=0
-try() {
-    n=$((n + 1))
-    if timeout 10 sh -c "$2" > /dev/null 2>&1; then echo "ESCAPED $1" >> "$out"; fi
-}
-finds() { try "$1" "$2 | grep -q S3CRET"; }
+const SCRIPT: &str = include_str!("escapes.sh");
 
-for file in SECRETS; do finds "read ~/$file" "cat 'USER/$file'"; done
-finds "the home by a search" "find / -xdev -name 'id_ed25519' -o -name later.txt -exec cat {} + 2>/dev/null; find USER -type f -exec cat {} +"
-finds "a link to a secret" "ln -s USER/.ssh/id_ed25519 l; cat l; rm -f l"
-finds "a hard link to a secret" "ln USER/.ssh/id_ed25519 h && cat h; rm -f h"
-finds "up from the workspace" "cat ../../../../../user/.ssh/id_ed25519"
-finds "the root of process 1" "cat /proc/1/root/USER/.ssh/id_ed25519"
-finds "its own root" "cat /proc/self/root/USER/.ssh/id_ed25519"
-finds "the working directories of processes" "for p in /proc/[0-9]*; do cat \$p/cwd/../../../../../user/.netrc; done"
-finds "environments of processes" "cat /proc/[0-9]*/environ | tr '\0' '\n' | grep -a WITHHELD"
-finds "a committed link to a secret" "cat .mcp.json"
-finds "the user's checkout" "cat 'REPO/.env'"
-finds "the folder beside the repository" "cat 'REPO/../tasks.yaml' && echo S3CRET"
-finds "shared memory" "cat /dev/shm/conductor-test-*"
-finds "a folder beside" "cat 'ROOT/beside/secret'"
-try "the password hashes" "grep -q '^root' /etc/shadow"
-try "the host's keys" "ls /etc/ssh/ssh_host_* "
-try "our database" "ls 'STATE/conductor.db'"
-try "the run's log" "ls 'STATE/runs/'*/conductor.log"
-try "other workspaces" "ls 'STATE/runs/'*/workspaces/*-9"
-try "the home through a mount" "mkdir m; mount --bind USER m && cat m/.netrc"
-try "a mount in a namespace of its own" "unshare -Urm sh -c 'umount USER; umount -l /tmp; cat USER/.netrc' | grep -q S3CRET"
-try "a lazy unmount of everything" "unshare -Urm sh -c 'umount -l -R /; cat USER/.netrc' | grep -q S3CRET"
-try "writing after a remount" "unshare -Urm sh -c 'mount -o remount,rw,bind /usr && touch /usr/escaped'"
-try "the mounts of process 1" "nsenter -t 1 -m cat USER/.netrc | grep -q S3CRET"
-try "another root" "chroot /proc/1/root cat USER/.netrc | grep -q S3CRET"
-try "a device node" "mknod d b 254 0 && dd if=d of=/dev/null count=1"
-try "a disk" "for d in /dev/vda /dev/sda /dev/nvme0n1; do dd if=\$d of=/dev/null count=1 && exit 0; done; exit 1"
-try "the machine's memory" "dd if=/dev/mem of=/dev/null count=1 || dd if=/proc/kcore of=/dev/null count=1"
-try "the kernel's settings" "cat /proc/sys/kernel/core_pattern > v && cat v > /proc/sys/kernel/core_pattern"
-try "the kernel's interrupts" "for f in /proc/irq/*/smp_affinity; do cat \$f > v && cat v > \$f && exit 0; done; exit 1"
-try "the kernel's requests" "echo h > /proc/sysrq-trigger"
-try "control groups" "mkdir /sys/fs/cgroup/escaped"
-try "a process outside, by its number" "kill -0 BYSTANDER"
-try "a process outside, traced" "cat /proc/BYSTANDER/mem"
-try "the user's shell" "echo x >> USER/.bashrc && grep -q x 'ROOT/user/.bashrc' && false"
-try "a program of the system" "touch /usr/local/bin/escaped"
-try "a scheduled command" "touch /etc/cron.d/escaped /etc/escaped"
-try "the user's checkout, written" "echo x >> 'REPO/f.txt' && grep -q a 'REPO/f.txt'"
-try "a hook" "echo x > 'REPO/.git/hooks/post-commit'"
-try "git's configuration" "git config core.fsmonitor /bin/true"
-try "git's configuration, as a file" "echo x >> 'REPO/.git/config'"
-try "git's configuration, moved away" "mv 'REPO/.git/config' 'REPO/.git/away'"
-git_dir="$(git rev-parse --git-dir)"
-try "the worktree's configuration, elsewhere" "echo ../.. >> '$git_dir/commondir'"
-try "the worktree's configuration, moved away" "mv '$git_dir/commondir' '$git_dir/away'"
-try "the worktree's own configuration" "echo '[core]' > '$git_dir/config.worktree'"
-try "where the worktree is" "echo x >> '$git_dir/gitdir'"
-try "the worktree's git folder, moved away" "mv '$git_dir' '$git_dir-away'"
-try "the checkout's HEAD" "echo x > 'REPO/.git/HEAD'"
-try "where the worktree's git is" "echo 'gitdir: USER/.ssh' > .git"
-try "where the worktree's git is, moved" "mv .git away"
-try "an agent's settings" "echo x > .claude/settings.json"
-try "an agent's settings, moved away" "mv .claude away"
-try "a server behind a socket" "python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect(\"ROOT/user/run/docker.sock\")'"
-try "the usual sockets" "ls /var/run/docker.sock /run/docker.sock /run/dbus/system_bus_socket /run/user/*/bus | grep -q ."
-try "the user's ssh agent" "test -n \"\$SSH_AUTH_SOCK\""
-try "the hypervisor" "python3 -c 'import socket; socket.socket(40, socket.SOCK_STREAM)'"
-try "the kernel's keys" "python3 -c 'import ctypes; l = ctypes.CDLL(None, use_errno=True); exit(0 if l.syscall(248, b\"user\", b\"k\", b\"v\", 1, -3) >= 0 else 1)'"
-try "new privileges" "grep -q 'NoNewPrivs:.0' /proc/self/status"
-try "capabilities" "! grep -q 'CapEff:.0000000000000000' /proc/self/status"
-try "no filter of calls" "! grep -q 'Seccomp:.2' /proc/self/status"
-try "typing on the terminal" "python3 -c 'import fcntl, os; fcntl.ioctl(os.open(\"/dev/tty\", os.O_RDWR), 0x5412, b\"x\")'"
-try "writing on the terminal" "test -t 0 || test -t 1 || (exec 3<> /dev/tty && test -t 3)"
-try "processes of others" "test \$(ls -d /proc/[0-9]* | wc -l) -gt 30"
-try "the host's name" "hostname escaped"
-setsid sh -c 'sleep 300' < /dev/null > /dev/null 2>&1 &
-env -i setsid sleep 301 < /dev/null > /dev/null 2>&1 &
-echo "tried $n" >> "$out"
-echo "worked" > work.txt
-"#;
+/// A process beside the run.
+const OUTSIDE: &str = include_str!("outside.py");
 
 /// Puts there what is to be found by one that gets out.
-fn furnish(world: &World) -> UnixListener {
+fn furnish(world: &World) -> (UnixListener, UnixDatagram) {
     let user = world.root().join("user");
     let put = |path: std::path::PathBuf| {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -133,7 +64,10 @@ fn furnish(world: &World) -> UnixListener {
     let socket = user.join("run/docker.sock");
     let listener = UnixListener::bind(&socket).unwrap();
     fs::set_permissions(&socket, fs::Permissions::from_mode(0o777)).unwrap();
-    listener
+    let log = user.join("run/log.sock");
+    let datagrams = UnixDatagram::bind(&log).unwrap();
+    fs::set_permissions(&log, fs::Permissions::from_mode(0o777)).unwrap();
+    (listener, datagrams)
 }
 
 /// What is not to change, and not to appear.
@@ -143,61 +77,139 @@ fn outside(world: &World) -> String {
         "work/repo/.git/config",
         "work/repo/.git/HEAD",
         "work/repo/.claude/settings.json",
+        "beside/secret",
     ];
     let mut all: Vec<String> =
         files.iter().map(|file| fs::read_to_string(world.root().join(file)).unwrap()).collect();
-    let absent = ["user/.bashrc", "work/repo/.git/hooks/post-commit", "work/repo/.git/away"];
+    let absent = [
+        "user/.bashrc",
+        "user/.gitconfig",
+        "user/.config/autostart/x.desktop",
+        "work/repo/.git/hooks/post-commit",
+        "work/repo/.git/config-away",
+    ];
     all.extend(absent.iter().map(|file| world.root().join(file).exists().to_string()));
     all.join("\n")
 }
 
-/// A process beside the run; it ends with the test, however that ends.
-struct Bystander(Child);
+/// A process beside the run, of the same user; it ends with the test, however that ends.
+struct Bystander {
+    child: Child,
+    /// Memory that it shares with all that know this number.
+    segment: String,
+}
+
+impl Bystander {
+    fn start(world: &World, user: User) -> Bystander {
+        let mut command = Command::new(python());
+        command
+            .args(["-c", OUTSIDE])
+            .arg(world.root().join("user"))
+            .arg(format!("{SECRET}-of-a-command-line"));
+        if user == User::Ordinary {
+            command.uid(ORDINARY).gid(ORDINARY);
+        }
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut segment = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut segment).unwrap();
+        Bystander { child, segment: segment.trim().to_owned() }
+    }
+}
 
 impl Drop for Bystander {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
+}
+
+/// One that works inside, too: a user's own may be a script that needs all of the home.
+pub(super) fn python() -> &'static str {
+    if Path::new("/usr/bin/python3").exists() { "/usr/bin/python3" } else { "python3" }
+}
+
+/// What came through, and a proof that the tools it was tried with do work.
+fn escaped(tier: Tier, user: User) -> Option<BTreeSet<String>> {
+    let mut world = world("", "");
+    if !can_confine_by(&mut world, tier) {
+        return None;
+    }
+    let hidden = format!("conductor-{}", fastrand::u64(..));
+    let _abstract = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&hidden).unwrap()).unwrap();
+    let _servers = furnish(&world);
+    give(&world, user);
+    let mut bystander = Bystander::start(&world, user);
+    let named = [
+        ("SECRETS", SECRETS.join(" ")),
+        ("USER", world.root().join("user").display().to_string()),
+        ("REPO", world.path("repo").display().to_string()),
+        ("STATE", world.home().display().to_string()),
+        ("ROOT", world.root().display().to_string()),
+        ("BYSTANDER", bystander.child.id().to_string()),
+        ("SEGMENT", bystander.segment.clone()),
+        ("ABSTRACT", hidden),
+        ("python3", python().to_owned()),
+    ];
+    let script = named.iter().fold(SCRIPT.to_owned(), |text, (name, value)| text.replace(name, value));
+    fs::write(world.root().join("programs/script"), format!("#!/bin/sh\n{script}")).unwrap();
+    world.set("WITHHELD", format!("{SECRET}-of-the-environment"));
+    let socket = world.root().join("user/run/docker.sock");
+    world.set("DBUS_SESSION_BUS_ADDRESS", format!("unix:path={}", socket.display()));
+    world.set("SSH_AUTH_SOCK", socket);
+    let shared = tempfile::Builder::new().prefix("conductor-test-").tempfile_in("/dev/shm").unwrap();
+    fs::write(shared.path(), SECRET).unwrap();
+    fs::set_permissions(shared.path(), fs::Permissions::from_mode(0o644)).unwrap();
+    let before = outside(&world);
+    let ended = run_leaving_open(&world, user, &world.root().join("beside/secret")).expect(0);
+    let result = landed(&world, "result.txt");
+    let mut lines: Vec<&str> = result.lines().collect();
+    let tried = lines.pop().and_then(|last| last.strip_prefix("tried ")?.parse::<u32>().ok());
+    assert!(tried.is_some_and(|tried| tried >= 100), "{tier:?} {user:?}: {result}\n{}", ended.stderr);
+    assert!(lines.contains(&"its tools work"), "{tier:?} {user:?}: {result}");
+    assert_eq!(landed(&world, "work.txt"), "worked\n");
+    assert_eq!(outside(&world), before, "{tier:?} {user:?}");
+    assert!(bystander.child.try_wait().unwrap().is_none(), "{tier:?} {user:?}: it was ended");
+    expect_no_leftovers(&world.run_id());
+    Some(lines.iter().filter_map(|line| line.strip_prefix("ESCAPED ")).map(str::to_owned).collect())
+}
+
+/// Whether the kernel keeps signals and abstract sockets in: Linux 6.12 does.
+fn keeps_signals_in() -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut parts = release.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
+    (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= (6, 12)
 }
 
 #[test]
 fn no_way_out_succeeds() {
     for user in users() {
-        let mut bystander = Bystander(
-            Command::new("sleep").arg("600").stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap(),
-        );
-        let mut world = world("", "");
-        if !can_confine(&world) {
-            return;
+        let Some(mut escaped) = escaped(Tier::Bubblewrap, user) else { return };
+        if !keeps_signals_in() {
+            skipped("abstract sockets are reached with a full network before Linux 6.12, as the docs say");
+            escaped.remove("an abstract socket");
         }
-        let named = [
-            ("SECRETS", SECRETS.join(" ")),
-            ("USER", world.root().join("user").display().to_string()),
-            ("REPO", world.path("repo").display().to_string()),
-            ("STATE", world.home().display().to_string()),
-            ("ROOT", world.root().display().to_string()),
-            ("BYSTANDER", bystander.0.id().to_string()),
-        ];
-        let script = named.iter().fold(SCRIPT.to_owned(), |text, (name, value)| text.replace(name, value));
-        fs::write(world.root().join("programs/script"), format!("#!/bin/sh\n{script}")).unwrap();
-        let _listener = furnish(&world);
-        world.set("WITHHELD", format!("{SECRET}-of-the-environment"));
-        world.set("SSH_AUTH_SOCK", world.root().join("user/run/docker.sock"));
-        let shared = tempfile::Builder::new().prefix("conductor-test-").tempfile_in("/dev/shm").unwrap();
-        fs::write(shared.path(), SECRET).unwrap();
-        fs::set_permissions(shared.path(), fs::Permissions::from_mode(0o644)).unwrap();
-        let before = outside(&world);
-        run(&world, user).expect(0);
-        let result = landed(&world, "result.txt");
-        let escaped: Vec<&str> = result.lines().filter(|line| line.starts_with("ESCAPED")).collect();
-        assert_eq!(escaped, [""; 0], "{user:?}");
-        let tried: u32 = result.trim().strip_prefix("tried ").unwrap_or("0").parse().unwrap();
-        assert!(tried >= 40, "{user:?}: {result}");
-        assert_eq!(landed(&world, "work.txt"), "worked\n");
-        assert_eq!(outside(&world), before, "{user:?}");
-        assert!(bystander.0.try_wait().unwrap().is_none(), "it was ended");
-        expect_no_leftovers(&world.run_id());
+        assert_eq!(escaped, BTreeSet::new(), "{user:?}");
+    }
+}
+
+/// No more than the docs say, and no less.
+#[test]
+fn the_docs_list_what_landlock_leaves_open() {
+    if !keeps_signals_in() {
+        return skipped("the list is that of Linux 6.12 and newer");
+    }
+    let docs = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/security.md")).unwrap();
+    let (_, listed) = docs.split_once("\n### What landlock leaves open\n").unwrap();
+    let listed = listed.split("\n#").next().unwrap();
+    for user in users() {
+        let is_root = user == User::Own && rustix::process::geteuid().is_root();
+        // The kernel keeps them from processes that have more privileges, and root's have.
+        let holds = |line: &&str| !(is_root && line.contains("(not root's)"));
+        let items =
+            listed.lines().filter(holds).filter_map(|line| line.strip_prefix("- `")?.split('`').next());
+        let listed: BTreeSet<String> = items.map(str::to_owned).collect();
+        let Some(escaped) = escaped(Tier::Landlock, user) else { return };
+        assert_eq!(escaped, listed, "{user:?}");
     }
 }
 
@@ -226,6 +238,63 @@ fn no_configuration_of_an_agents_own_counts_for_the_commands_after_it() {
         ended.says("by which git reads another configuration");
         git(&world, &["status"]);
         assert!(!world.root().join("ESCAPED").exists(), "{settings}: the user's git");
+    }
+}
+
+/// A path that the file gives, and that is not there yet: an agent makes a link of it, which is not to count when it is started
+/// again in the same place. (In a home of its own it can make the folder that such a link leads to.)
+#[test]
+fn a_link_that_an_agent_makes_shows_nothing_when_it_is_started_again() {
+    let settings = ", sandbox: { mode: prefer, read: [given], write: [sub/taken] }, verify: 'test -e second', fix_rounds: 1";
+    let script = "if [ -e first ]; then cat given/id_ed25519 sub/taken/id_ed25519 USER/.ssh/id_ed25519 > got.txt; echo x > sub/taken/new\n\
+                  rm -rf given sub; echo second > second\n\
+                  else echo x > first; mkdir -p USER/.ssh ~/.ssh sub; ln -s LINK/.ssh given; ln -s ../LINK/.ssh sub/taken; fi; true\n";
+    for (tier, is_relative) in
+        [Tier::Bubblewrap, Tier::Landlock].into_iter().flat_map(|tier| [(tier, true), (tier, false)])
+    {
+        let mut world = world("", settings);
+        if !can_confine_by(&mut world, tier) {
+            return;
+        }
+        let user = world.root().join("user");
+        fs::create_dir_all(user.join(".ssh")).unwrap();
+        fs::write(user.join(".ssh/id_ed25519"), SECRET).unwrap();
+        let home = user.display().to_string();
+        let link = if is_relative { "../../../../../user" } else { &home };
+        let script = script.replace("../LINK", if is_relative { "../LINK" } else { "LINK" });
+        let script = script.replace("LINK", link).replace("USER", &home);
+        fs::write(world.root().join("programs/script"), format!("#!/bin/sh\n{script}")).unwrap();
+        let ended = run(&world, User::Own).expect(0);
+        assert_eq!(landed(&world, "second"), "second\n", "{tier:?}: {}", ended.stderr);
+        assert_eq!(landed(&world, "got.txt"), "", "{tier:?}, relative: {is_relative}");
+        assert!(!user.join(".ssh/new").exists(), "{tier:?}, relative: {is_relative}");
+    }
+}
+
+/// What rules cannot keep an agent from writing is nothing that Conductor's own git goes by.
+#[test]
+fn by_landlock_an_agents_configuration_counts_for_nothing_of_ours() {
+    let script = "mkdir -p ev/objects ev/refs ev/hooks && echo 'ref: refs/heads/main' > ev/HEAD\n\
+                  printf '#!/bin/sh\\ntouch ROOT/ESCAPED\\n' > ev/run && chmod +x ev/run\n\
+                  for hook in post-checkout pre-commit post-commit reference-transaction; do cp ev/run ev/hooks/$hook; done\n\
+                  for key in core.fsmonitor diff.external filter.evil.clean filter.evil.smudge filter.evil.process; do\n\
+                  git config --file ev/config $key $PWD/ev/run; done; git config --file ev/config core.hooksPath $PWD/ev/hooks\n\
+                  git config --file ev/config core.repositoryformatversion 0; echo '* filter=evil' > .gitattributes\n\
+                  echo worked > work.txt; echo changed >> f.txt\n\
+                  git_dir=$(git rev-parse --absolute-git-dir)\n\
+                  for file in $git_dir/config $git_dir/config.worktree .git/config; do cat ev/config >> $file; done\n\
+                  case $git_dir in */worktrees/*) echo $PWD/ev > $git_dir/commondir;; esac; true\n";
+    for settings in ["", ", isolation: clone"] {
+        let mut world = world("", settings);
+        if !can_confine_by(&mut world, Tier::Landlock) {
+            return;
+        }
+        let script = script.replace("ROOT", &world.root().display().to_string());
+        fs::write(world.root().join("programs/script"), format!("#!/bin/sh\n{script}")).unwrap();
+        let ended = run(&world, User::Own);
+        assert!(!world.root().join("ESCAPED").exists(), "{settings}: {}", ended.stderr);
+        git(&world, &["status"]);
+        assert!(!world.root().join("ESCAPED").exists(), "{settings}: the user's git in the checkout");
     }
 }
 

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::confinement::{can_confine, landed, run, users, world};
+use crate::harness::{World, skipped};
+use crate::repository::command;
 
 /// A server on loopback that gives this answer and counts who comes.
 fn server(address: &str, answer: impl Fn(u16) -> String) -> Option<(u16, Arc<AtomicUsize>)> {
@@ -34,59 +36,27 @@ fn page(body: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
 }
 
-const SCRIPT: &str = r#"
-out="$PWD/result.txt"
-n=0
-try() {
-    n=$((n + 1))
-    if timeout 10 sh -c "$2" > said 2>&1 && grep -q reached-the-sink said; then echo "LEAKED $1" >> "$out"; fi
-}
-proxy="$HTTP_PROXY"
-bare="env -u HTTP_PROXY -u HTTPS_PROXY -u ALL_PROXY -u http_proxy -u https_proxy -u all_proxy -u NO_PROXY -u no_proxy"
-curl -s --max-time 5 http://localhost:ALLOWED/ > allowed.txt
-curl -s --max-time 5 --noproxy '' -x "$proxy" http://127.0.0.1:ALLOWED/ > by-number.txt
-curl -s --max-time 5 --noproxy '' -x "socks5h://${proxy#http://}" http://localhost:ALLOWED/ > socks.txt
-try "loopback" "curl -s --max-time 5 http://127.0.0.1:SINK/"
-try "loopback without the proxy" "$bare curl -s --max-time 5 http://127.0.0.1:SINK/"
-try "loopback by name" "curl -s --max-time 5 --noproxy '*' http://localhost:SINK/"
-try "loopback of the newer kind" "$bare curl -s --max-time 5 'http://[::1]:SINK6/'"
-for host in 127.0.0.1 localhost LOCALHOST. 127.1 0 0.0.0.0 2130706433 0x7f000001 0177.0.0.1 '[::1]' '[::ffff:127.0.0.1]' 'localhost%00.example' ADDRESS; do
-    try "the proxy, to $host" "curl -s --max-time 5 --noproxy '' -x $proxy 'http://$host:SINK/'"
-    try "a tunnel, to $host" "curl -s --max-time 5 --noproxy '' -p -x $proxy 'http://$host:SINK/'"
-done
-try "socks" "curl -s --max-time 5 --noproxy '' -x socks5h://${proxy#http://} http://127.0.0.1:SINK/"
-try "socks, looked up here" "curl -s --max-time 5 --noproxy '' -x socks5://${proxy#http://} http://localhost:SINK/"
-try "a redirect" "curl -s -L --max-time 5 http://localhost:ALLOWED/redirect"
-try "another host's name in the request" "curl -s --max-time 5 --noproxy '' -x $proxy -H 'Host: 127.0.0.1:SINK' http://localhost:ALLOWED/ | grep reached-the-sink"
-try "a second request in one tunnel" "printf 'GET http://localhost:ALLOWED/ HTTP/1.1\r\nHost: x\r\n\r\nGET http://127.0.0.1:SINK/ HTTP/1.1\r\nHost: x\r\n\r\n' | python3 -c 'import socket, sys; s = socket.create_connection((\"127.0.0.1\", int(\"$proxy\".rsplit(\":\", 1)[1]))); s.sendall(sys.stdin.buffer.read()); print(s.recv(65536), s.recv(65536))'"
-try "this machine's address" "$bare curl -s --max-time 5 http://ADDRESS:SINK/"
-try "a shell's own sockets" "bash -c 'exec 3<>/dev/tcp/127.0.0.1/SINK; echo >&3; cat <&3'"
-try "a datagram" "python3 -c 'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b\"x\", (\"127.0.0.1\", DATAGRAMS)); s.sendto(b\"x\", (\"ADDRESS\", DATAGRAMS))'"
-try "a question to a name server" "python3 -c 'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(2); s.sendto(b\"\\x00\\x01\\x01\\x00\\x00\\x01\\x00\\x00\\x00\\x00\\x00\\x00\\x06secret\\x07example\\x00\\x00\\x01\\x00\\x01\", (\"127.0.0.1\", DATAGRAMS)); s.recv(512)'"
-try "a raw socket" "python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_RAW, 1); print(\"reached-the-sink\")'"
-try "a packet socket" "python3 -c 'import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW); print(\"reached-the-sink\")'"
-try "an abstract socket" "python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect(b\"\\0ABSTRACT\"); print(\"reached-the-sink\")'"
-try "the network of process 1" "nsenter -t 1 -n curl -s --max-time 5 http://127.0.0.1:SINK/"
-try "a network of its own" "unshare -Urn sh -c 'ip link set lo up; curl -s --max-time 5 http://127.0.0.1:SINK/'"
-try "git" "git -c http.proxy= ls-remote http://127.0.0.1:SINK/x 2>&1"
-try "a listening proxy command" "python3 -c 'import socket; s = socket.create_connection((\"127.0.0.1\", int(\"$proxy\".rsplit(\":\", 1)[1]))); s.sendall(b\"\\5\\1\\0\\5\\2\\0\\1\\0\\0\\0\\0\\0\\0\"); print(s.recv(99), s.recv(99))'"
-rm -f said
-echo "tried $n" >> "$out"
-"#;
+const SCRIPT: &str = include_str!("egress.sh");
 
-#[test]
-fn nothing_leaks_from_a_limited_network() {
-    for user in users() {
-        let probe = world("", "");
-        if !can_confine(&probe) {
-            return;
-        }
-        // The way out of this machine, if it has one: what listens everywhere is reached at that address, too.
+/// What must not be reached, and what may be.
+struct Outside {
+    sink: u16,
+    leaked: Arc<AtomicUsize>,
+    sink6: Option<(u16, Arc<AtomicUsize>)>,
+    allowed: u16,
+    reached: Arc<AtomicUsize>,
+    datagrams: UdpSocket,
+    name: String,
+    hidden: UnixListener,
+    /// The way out of this machine, if it has one: what listens everywhere is reached at that address, too.
+    address: String,
+}
+
+impl Outside {
+    fn new() -> Outside {
         let own =
             UdpSocket::bind("0.0.0.0:0").and_then(|one| one.connect("192.0.2.1:9").and(one.local_addr()));
-        let own = own.map_or("127.0.0.2".to_owned(), |own| own.ip().to_string());
         let (sink, leaked) = server("0.0.0.0:0", |_| page("reached-the-sink")).unwrap();
-        let sink6 = server("[::1]:0", |_| page("reached-the-sink"));
         let redirect = format!(
             "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:{sink}/\r\nConnection: close\r\nContent-Length: 7\r\n\r\nallowed"
         );
@@ -96,32 +66,138 @@ fn nothing_leaks_from_a_limited_network() {
         let name = format!("conductor-{}", fastrand::u64(..));
         let hidden = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
         hidden.set_nonblocking(true).unwrap();
+        let sink6 = server("[::1]:0", |_| page("reached-the-sink"));
+        let address = own.map_or("127.0.0.2".to_owned(), |own| own.ip().to_string());
+        Outside { sink, leaked, sink6, allowed, reached, datagrams, name, hidden, address }
+    }
+
+    /// The script, told of all these; what it uses of ours lies at `socket`.
+    fn script(&self, socket: &std::path::Path) -> String {
+        let [high, low] = self.sink.to_be_bytes();
         let named = [
-            ("SINK6", sink6.as_ref().map_or(sink, |(port, _)| *port).to_string()),
-            ("SINK", sink.to_string()),
-            ("ALLOWED", allowed.to_string()),
-            ("DATAGRAMS", datagrams.local_addr().unwrap().port().to_string()),
-            ("ABSTRACT", name),
-            ("ADDRESS", own),
+            ("SINKBYTES", format!("\\x{high:02x}\\x{low:02x}")),
+            ("SINK6", self.sink6.as_ref().map_or(self.sink, |(port, _)| *port).to_string()),
+            ("SINK", self.sink.to_string()),
+            ("ALLOWED", self.allowed.to_string()),
+            ("DATAGRAMS", self.datagrams.local_addr().unwrap().port().to_string()),
+            ("ABSTRACT", self.name.clone()),
+            ("ADDRESS", self.address.clone()),
+            ("HIDDENPATH", socket.display().to_string()),
+            ("python3", super::escapes::python().to_owned()),
         ];
-        let script = named.iter().fold(SCRIPT.to_owned(), |text, (name, value)| text.replace(name, value));
-        let list = format!(", network: {{ allow: ['localhost:{allowed}', '127.0.0.1:{allowed}'] }}");
-        let world = world(&script, &list);
+        named.iter().fold(SCRIPT.to_owned(), |text, (name, value)| text.replace(name, value))
+    }
+
+    /// None of it was reached.
+    fn expect_untouched(&self, whose: &str) {
+        assert_eq!(self.leaked.load(Ordering::SeqCst), 0, "{whose}");
+        let newer = self.sink6.as_ref().map_or(0, |(_, leaked)| leaked.load(Ordering::SeqCst));
+        assert_eq!(newer, 0, "{whose}");
+        assert!(self.datagrams.recv(&mut [0; 512]).is_err(), "{whose}: a datagram came through");
+        assert!(self.hidden.accept().is_err(), "{whose}: the abstract socket was reached");
+    }
+}
+
+/// What the script has tried, with nothing leaked.
+fn tried(world: &World, whose: &str) -> u32 {
+    let result = landed(world, "result.txt");
+    assert!(!result.contains("LEAKED"), "{whose}: {result}");
+    result.trim().strip_prefix("tried ").unwrap_or("0").parse().unwrap()
+}
+
+#[test]
+fn nothing_leaks_from_a_limited_network() {
+    for (user, is_off) in users().into_iter().flat_map(|user| [(user, false), (user, true)]) {
+        let probe = world("", "");
+        if !can_confine(&probe) {
+            return;
+        }
+        let outside = Outside::new();
+        let (allowed, whose) = (outside.allowed, format!("{user:?}, off: {is_off}"));
+        let list = match is_off {
+            true => ", network: off".to_owned(),
+            false => format!(", network: {{ allow: ['localhost:{allowed}', '127.0.0.1:{allowed}'] }}"),
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("socket");
+        let _in_a_folder = UnixListener::bind(&socket).unwrap();
+        let world = world(&outside.script(&socket), &list);
         let ended = run(&world, user).expect(0);
         for file in ["allowed.txt", "by-number.txt", "socks.txt"] {
-            assert_eq!(landed(&world, file), "allowed", "{user:?} {file}: {}", ended.stderr);
+            let expected = if is_off { "" } else { "allowed" };
+            assert_eq!(landed(&world, file), expected, "{whose} {file}: {}", ended.stderr);
         }
-        let result = landed(&world, "result.txt");
-        assert!(!result.contains("LEAKED"), "{user:?}: {result}");
-        let tried: u32 = result.trim().strip_prefix("tried ").unwrap_or("0").parse().unwrap();
-        assert!(tried >= 20, "{result}");
-        assert!(reached.load(Ordering::SeqCst) >= 3);
-        assert_eq!(leaked.load(Ordering::SeqCst), 0, "{user:?}");
-        assert_eq!(sink6.map_or(0, |(_, leaked)| leaked.load(Ordering::SeqCst)), 0, "{user:?}");
-        assert!(datagrams.recv(&mut [0; 512]).is_err(), "{user:?}: a datagram came through");
-        assert!(hidden.accept().is_err(), "{user:?}: the abstract socket was reached");
-        ended.says("which is not reached: it is not listed under network: allow");
+        assert!(tried(&world, &whose) >= 60, "{whose}");
+        outside.expect_untouched(&whose);
+        if is_off {
+            assert_eq!(outside.reached.load(Ordering::SeqCst), 0, "{whose}");
+        } else {
+            assert!(outside.reached.load(Ordering::SeqCst) >= 3);
+            ended.says("which is not reached: it is not listed under network: allow");
+        }
     }
+}
+
+/// A machine with a name server of the test's own, which says what it is asked, and a server on loopback that says who
+/// comes: in a network namespace of its own.
+const NAMES: &str = include_str!("names.py");
+
+const LOOKUPS: &str = r#"
+out="$PWD/result.txt"
+n=0
+try() {
+    n=$((n + 1))
+    if timeout 20 sh -c "$2" > said 2>&1 && grep -q reached-the-sink said; then echo "LEAKED $1" >> "$out"; fi
+}
+proxy="$HTTP_PROXY"
+bare="env -u HTTP_PROXY -u HTTPS_PROXY -u ALL_PROXY -u http_proxy -u https_proxy -u all_proxy"
+try "a name of a private address" "curl -s --max-time 5 http://private.example/"
+try "a tunnel to such a name" "curl -s -p -x $proxy --max-time 5 http://private.example/"
+try "socks to such a name" "curl -s --noproxy '' -x socks5h://${proxy#http://} --max-time 5 http://private.example/"
+try "such a name of the newer kind" "curl -s --max-time 5 http://newer.example/"
+try "a name of two addresses" "curl -s --max-time 5 http://both.example/; curl -s --max-time 5 http://both.example/"
+try "a name that changes" "for i in 1 2 3 4; do curl -s --max-time 5 http://changing.example/; done"
+try "a name that stands for another" "curl -s --max-time 5 http://alias.example/"
+try "the metadata of a cloud" "curl -s --max-time 5 http://metadata.example/"
+try "a look-up" "getent hosts secret-1.example"
+try "a look-up by the library" "python3 -c 'import socket; print(socket.getaddrinfo("secret-2.example", 80))'"
+try "a look-up by hand" "python3 -c 'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(2); s.sendto(b"\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x08secret-3\x07example\x00\x00\x01\x00\x01", ("127.0.0.1", 53)); s.recv(512)'"
+try "without the proxy" "$bare curl -s --max-time 5 http://secret-4.example/"
+try "a name that is not listed" "curl -s --max-time 5 http://secret-5.example/"
+try "a tunnel to it" "curl -s -p -x $proxy --max-time 5 http://secret-6.example/"
+try "socks to it" "curl -s --noproxy '' -x socks5h://${proxy#http://} --max-time 5 http://secret-7.example/"
+try "below a listed name" "curl -s --max-time 5 http://secret-8.private.example/"
+try "with a port that is not listed" "curl -s --max-time 5 http://private.example:8080/"
+try "git" "git ls-remote http://secret-9.example/x; git ls-remote git://secret-10.example/x; git ls-remote ssh://secret-11.example/x"
+rm -f said
+echo "tried $n" >> "$out"
+"#;
+
+#[test]
+fn names_lead_nowhere_private_and_tell_nothing() {
+    if !rustix::process::geteuid().is_root() {
+        return skipped("it makes a network namespace with a name server, which takes root");
+    }
+    let hosts =
+        ["private", "newer", "both", "changing", "alias", "metadata"].map(|name| format!("{name}.example"));
+    let script = LOOKUPS.replace("python3", super::escapes::python());
+    let world = world(&script, &format!(", network: {{ allow: [{}] }}", hosts.join(", ")));
+    if !can_confine(&world) {
+        return;
+    }
+    let own = command(&world, &["run", "../tasks.yaml", "--ui", "plain"]);
+    let mut names = world.command_of("unshare");
+    names.current_dir(own.get_current_dir().unwrap());
+    names.args(["-n", "-m", super::escapes::python(), "-c", NAMES]).arg(world.root());
+    names.arg(own.get_program()).args(own.get_args());
+    let ended = world.spawn(&mut names).ended().expect(0);
+    assert_eq!(tried(&world, "names"), 18, "{}", ended.stderr);
+    let asked = std::fs::read_to_string(world.root().join("asked.txt")).unwrap();
+    for host in hosts {
+        assert!(asked.contains(&host), "{host} was not looked up: {asked} {}", ended.stderr);
+    }
+    assert!(!asked.contains("secret"), "{asked}");
+    assert_eq!(std::fs::read_to_string(world.root().join("reached.txt")).unwrap(), "", "{asked}");
 }
 
 #[test]

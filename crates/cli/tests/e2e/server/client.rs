@@ -10,33 +10,33 @@ use tungstenite::{Message, WebSocket};
 
 use crate::harness::{Live, World, wait_for};
 
-pub(super) struct Served<'w> {
-    pub(super) world: &'w World,
-    pub(super) address: SocketAddr,
+pub(crate) struct Served<'w> {
+    pub(crate) world: &'w World,
+    pub(crate) address: SocketAddr,
     live: Option<Live>,
     more: Vec<String>,
 }
 
 #[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) status: u16,
-    pub(super) head: String,
-    pub(super) body: String,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
 }
 
 impl Answer {
     #[track_caller]
-    pub(super) fn expect(self, status: u16) -> Answer {
+    pub(crate) fn expect(self, status: u16) -> Answer {
         assert_eq!(self.status, status, "{}\n{}", self.head, self.body);
         self
     }
 
     #[track_caller]
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
     }
 
-    pub(super) fn header(&self, name: &str) -> Option<String> {
+    pub(crate) fn header(&self, name: &str) -> Option<String> {
         let fitting = |line: &str| {
             let (known, value) = line.split_once(':')?;
             known.eq_ignore_ascii_case(name).then(|| value.trim().to_owned())
@@ -46,20 +46,20 @@ impl Answer {
 }
 
 /// A port that was free a moment ago.
-pub(super) fn free_port() -> SocketAddr {
+pub(crate) fn free_port() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
 impl<'w> Served<'w> {
-    pub(super) fn start(world: &'w World) -> Served<'w> {
+    pub(crate) fn start(world: &'w World) -> Served<'w> {
         Served::with(world, &[])
     }
 
-    pub(super) fn with(world: &'w World, more: &[&str]) -> Served<'w> {
+    pub(crate) fn with(world: &'w World, more: &[&str]) -> Served<'w> {
         Served::at(world, free_port(), more)
     }
 
-    pub(super) fn at(world: &'w World, address: SocketAddr, more: &[&str]) -> Served<'w> {
+    pub(crate) fn at(world: &'w World, address: SocketAddr, more: &[&str]) -> Served<'w> {
         let more = more.iter().map(|word| (*word).to_owned()).collect();
         let mut served = Served { world, address, live: None, more };
         served.begin();
@@ -67,11 +67,11 @@ impl<'w> Served<'w> {
     }
 
     /// One that was started by other means, and is not ended here.
-    pub(super) fn of(world: &'w World, address: SocketAddr) -> Served<'w> {
+    pub(crate) fn of(world: &'w World, address: SocketAddr) -> Served<'w> {
         Served { world, address, live: None, more: Vec::new() }
     }
 
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         let bind = self.address.to_string();
         let mut words = vec!["serve", "--json", "--bind", bind.as_str()];
         words.extend(self.more.iter().map(String::as_str));
@@ -81,28 +81,28 @@ impl<'w> Served<'w> {
     }
 
     /// As a power cut would.
-    pub(super) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         let live = self.live.take().unwrap();
         live.signal(Signal::KILL);
         live.ended();
     }
 
-    pub(super) fn stop(mut self) -> crate::harness::Ended {
+    pub(crate) fn stop(mut self) -> crate::harness::Ended {
         let live = self.live.take().unwrap();
         live.signal(Signal::TERM);
         live.ended()
     }
 
-    pub(super) fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.live.as_ref().unwrap().pid()
     }
 
-    pub(super) fn owner(&self) -> String {
+    pub(crate) fn owner(&self) -> String {
         std::fs::read_to_string(self.world.home().join("server/owner-token")).unwrap().trim().to_owned()
     }
 
     /// Everything as it is written here, and nothing else.
-    pub(super) fn raw(&self, request: &[u8]) -> Answer {
+    pub(crate) fn raw(&self, request: &[u8]) -> Answer {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(crate::harness::DEADLINE)).unwrap();
         let _ = stream.write_all(request);
@@ -116,7 +116,7 @@ impl<'w> Served<'w> {
         Answer { status, head: head.to_owned(), body }
     }
 
-    pub(super) fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    pub(crate) fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         let host = format!("localhost:{}", self.address.port());
         let mut request = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
         if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
@@ -131,7 +131,7 @@ impl<'w> Served<'w> {
         self.raw(format!("{request}\r\n{body}").as_bytes())
     }
 
-    pub(super) fn by(&self, token: &str, method: &str, path: &str, body: &Value) -> Answer {
+    pub(crate) fn by(&self, token: &str, method: &str, path: &str, body: &Value) -> Answer {
         let bearer = format!("Bearer {token}");
         let (body, kind) = match method {
             "GET" => (String::new(), "text/plain"),
@@ -141,19 +141,19 @@ impl<'w> Served<'w> {
     }
 
     #[track_caller]
-    pub(super) fn get(&self, path: &str) -> Value {
+    pub(crate) fn get(&self, path: &str) -> Value {
         self.by(&self.owner(), "GET", path, &json!({})).expect(200).json()
     }
 
-    pub(super) fn post(&self, path: &str, body: Value) -> Answer {
+    pub(crate) fn post(&self, path: &str, body: Value) -> Answer {
         self.by(&self.owner(), "POST", path, &body)
     }
 
-    pub(super) fn socket(&self, path: &str) -> Socket {
+    pub(crate) fn socket(&self, path: &str) -> Socket {
         self.socket_of(&self.owner(), path)
     }
 
-    pub(super) fn socket_of(&self, token: &str, path: &str) -> Socket {
+    pub(crate) fn socket_of(&self, token: &str, path: &str) -> Socket {
         let mut request = format!("ws://{}{path}", self.address).into_client_request().unwrap();
         request.headers_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
         let stream = TcpStream::connect(self.address).unwrap();
@@ -185,11 +185,11 @@ fn unchunked(mut body: &str) -> String {
     whole
 }
 
-pub(super) struct Socket(pub(super) WebSocket<TcpStream>);
+pub(crate) struct Socket(pub(crate) WebSocket<TcpStream>);
 
 impl Socket {
     /// The next events; nothing when the connection is over.
-    pub(super) fn next(&mut self) -> Option<Vec<Value>> {
+    pub(crate) fn next(&mut self) -> Option<Vec<Value>> {
         loop {
             match self.0.read() {
                 Ok(Message::Text(text)) => return Some(serde_json::from_str(&text).unwrap()),
@@ -200,7 +200,7 @@ impl Socket {
     }
 
     /// With which code the server ends the connection, whatever it tells before.
-    pub(super) fn closed(&mut self) -> Option<u16> {
+    pub(crate) fn closed(&mut self) -> Option<u16> {
         loop {
             match self.0.read() {
                 Ok(Message::Close(frame)) => return frame.map(|frame| frame.code.into()),
@@ -212,7 +212,7 @@ impl Socket {
 
     /// All events until one of this type.
     #[track_caller]
-    pub(super) fn until(&mut self, kind: &str) -> Vec<Value> {
+    pub(crate) fn until(&mut self, kind: &str) -> Vec<Value> {
         let mut all = Vec::new();
         while !all.iter().any(|event: &Value| event["type"] == kind) {
             all.extend(self.next().unwrap_or_else(|| panic!("no {kind} in {all:?}")));

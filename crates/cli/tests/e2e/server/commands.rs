@@ -6,7 +6,7 @@ use super::client::Served;
 use crate::harness::{CONDUCTOR, World};
 
 /// Commands that mean something only in a terminal.
-const ELSEWHERE: [(&str, &str); 49] = [
+const ELSEWHERE: [(&str, &str); 53] = [
     ("import github", "writes files into the folder one is in"),
     ("import markdown", "writes files into the folder one is in"),
     ("import linear", "writes files into the folder one is in"),
@@ -47,6 +47,10 @@ const ELSEWHERE: [(&str, &str); 49] = [
     ("config path", "names files of the user"),
     ("run", "POST /api/projects/{project}/parallel/start, POST /api/runs/{run}/resume"),
     ("wait", "GET /api/runs/{run}/events/stream"),
+    ("handover", "puts a program of the user's own in the place of the run's process"),
+    ("attach", "GET /api/runs/{run}/events/stream"),
+    ("worker", "works until it is stopped, with keys of its own"),
+    ("workers token", "shows a secret, which lets a machine run commands"),
     ("group wait", "GET /api/runs/{run}/events/stream"),
     ("graph", "GET /api/projects/{project}/dependencies/graph"),
     ("cost", "GET /api/projects/{project}/costs"),
@@ -59,7 +63,7 @@ const ELSEWHERE: [(&str, &str); 49] = [
 ];
 
 /// Verbs that have a route of their own.
-const OWN: [(&str, &str); 35] = [
+const OWN: [(&str, &str); 38] = [
     ("pause", "POST /api/runs/{run}/pause"),
     ("resume", "POST /api/runs/{run}/continue"),
     ("cancel", "POST /api/runs/{run}/cancel"),
@@ -89,6 +93,9 @@ const OWN: [(&str, &str); 35] = [
     ("token add", "POST /api/tokens"),
     ("token list", "GET /api/tokens"),
     ("token revoke", "DELETE /api/tokens/{token}"),
+    ("workers list", "GET /api/workers"),
+    ("workers drain", "POST /api/workers/{worker}/drain"),
+    ("workers revoke", "DELETE /api/workers/{worker}"),
     ("plan", "POST /api/projects/{project}/plans"),
     ("orchestrate", "POST /api/projects/{project}/orchestrations"),
     ("group execute", "POST /api/projects/{project}/groups/execute"),

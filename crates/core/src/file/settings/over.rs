@@ -1,6 +1,6 @@
 //! One set of defaults laid over a weaker one.
 
-use super::{Retry, Settings, joined};
+use super::{ByAgent, Retry, Settings, joined};
 use crate::plan::subagents::Subagent;
 
 impl Settings {
@@ -46,9 +46,11 @@ impl Settings {
             recovery: super::recovery::over(self.recovery, weaker.recovery),
             env: either(self.env, weaker.env, |own, weaker| joined(Some(own), &Some(weaker))),
             env_pass: self.env_pass.or(weaker.env_pass),
+            requires: self.requires.or(weaker.requires),
             permissions: self.permissions.or(weaker.permissions),
             max_cost: self.max_cost.or(weaker.max_cost),
             max_tokens: self.max_tokens.or(weaker.max_tokens),
+            survives: self.survives.or(weaker.survives),
             may_delegate: self.may_delegate.or(weaker.may_delegate),
             max_subagent_cost: self.max_subagent_cost.or(weaker.max_subagent_cost),
             max_turns: self.max_turns.or(weaker.max_turns),
@@ -71,8 +73,18 @@ impl Settings {
             subagents,
             agents,
             prices,
+            agent_resources: by_agent(self.agent_resources, weaker.agent_resources),
         }
     }
+}
+
+/// Agent by agent, and of each name by name.
+fn by_agent(own: ByAgent, weaker: ByAgent) -> ByAgent {
+    let mut all = weaker;
+    for (agent, amounts) in own {
+        all.entry(agent).or_default().extend(amounts);
+    }
+    all
 }
 
 /// Those of another name behind our own.

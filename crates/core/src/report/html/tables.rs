@@ -163,6 +163,9 @@ pub(super) fn times(out: &mut Markup, subject: &Subject<'_>) {
         if let Some(memory) = processes.peak().map(size) {
             put!(out; "<tr><th scope=\"row\">most memory of one process</th><td class=\"r\">" (memory) "</td></tr>");
         }
+        if let Some(memory) = processes.peak_together().map(size) {
+            put!(out; "<tr><th scope=\"row\">most memory of one limited task</th><td class=\"r\">" (memory) "</td></tr>");
+        }
     }
     put!(out; "</tbody></table><table><caption>From the first question to this report</caption><tbody>");
     for (name, length, percent) in Shares::of(run, subject.aggregation).parts() {

@@ -220,7 +220,12 @@ impl<'c> Drawing<'c> {
         }
         if let Some(processes) = span.phases.and_then(|phases| phases.processes) {
             parts.push(format!("{} of a processor", processes.cpu));
-            parts.extend(processes.peak().map(|memory| format!("{} of memory", size(memory))));
+            parts.extend(
+                processes
+                    .peak_together()
+                    .or(processes.peak())
+                    .map(|memory| format!("{} of memory", size(memory))),
+            );
         }
         if let (Some(merged), Some(to)) = (span.merged, span.to) {
             parts.push(format!("merging {}", Millis(merged.0.saturating_sub(to.0))));

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::{COMMAND, NONE, TASK_BOUNDS, Tally, UNKNOWN, add, retry_reason};
+use super::{COMMAND, NONE, TASK_BOUNDS, Tally, Took, UNKNOWN, add, retry_reason};
 use crate::plan::{Task, Work};
 use crate::run::Status;
-use crate::run::event::{AgentChoice, Event, FailureClass, ModelUsage, Outcome, Record, Usage};
+use crate::run::event::{AgentChoice, Event, FailureClass, ModelUsage, Outcome, Processes, Record, Usage};
 use crate::values::ids::TaskId;
 use crate::values::units::{Millis, Tick};
 
@@ -54,7 +54,10 @@ impl Counting {
             Event::UsageReported { task, usage, model, taken_back, .. } => {
                 self.report(task, model.as_deref(), (*usage, *taken_back));
             }
-            Event::AttemptEnded { task, outcome, .. } => {
+            Event::AttemptEnded { task, outcome, phases, .. } => {
+                if let Some(processes) = phases.and_then(|phases| phases.processes) {
+                    self.measured(task, processes);
+                }
                 let open = self.tasks.get_mut(task).map(|known| std::mem::take(&mut known.open));
                 self.settle(&open.unwrap_or_default());
                 if let Outcome::Failed(failure) = outcome {
@@ -132,6 +135,13 @@ impl Counting {
             let model = model.as_deref().unwrap_or(UNKNOWN);
             *self.tally.used.entry(model.to_owned()).or_default() += (*usage).into();
         }
+    }
+
+    /// Those who race count by themselves here: each of them took what it took.
+    fn measured(&mut self, task: &TaskId, processes: Processes) {
+        let begun = self.tasks.get(task).and_then(|known| known.begun.as_ref());
+        let agent = begun.map_or(NONE, |(_, agent)| agent);
+        *self.tally.took.entry(agent.to_owned()).or_default() += &Took::from(processes);
     }
 
     fn fail(&mut self, class: FailureClass) {

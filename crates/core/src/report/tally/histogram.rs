@@ -1,11 +1,11 @@
-//! How long things took: how many were how long, and all of them together.
+//! How long things took, or how much: how many of them were how long, and all of them together.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// Lengths of time in microseconds, counted by upper bounds. The bounds are kept with the counts, so that what an earlier
+/// Lengths of time in microseconds, or amounts in bytes, counted by upper bounds. The bounds are kept with the counts, so that what an earlier
 /// version has counted can still be added.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -19,20 +19,20 @@ pub struct Histogram {
 
 impl Histogram {
     /// `bounds` are ascending.
-    pub fn observe(&mut self, micros: u64, bounds: &[u64]) {
-        if let Some(bound) = bounds.iter().find(|bound| micros <= **bound) {
+    pub fn observe(&mut self, amount: u64, bounds: &[u64]) {
+        if let Some(bound) = bounds.iter().find(|bound| amount <= **bound) {
             let bucket = self.buckets.entry(*bound).or_default();
             *bucket = bucket.saturating_add(1);
         }
         self.count = self.count.saturating_add(1);
-        self.sum = self.sum.saturating_add(micros);
+        self.sum = self.sum.saturating_add(amount);
     }
 
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// In microseconds.
+    /// In the unit of what was counted.
     pub fn sum(&self) -> u64 {
         self.sum
     }

@@ -5,7 +5,8 @@ use crate::plan::{Command, Entrant, Plan, Task, Wins, Work};
 use crate::run::Run;
 use crate::run::costs::{self, By};
 use crate::run::event::{
-    AgentChoice, Change, Event, Failure, FailureClass, ModelUsage, Options, Outcome, Planning, Round,
+    AgentChoice, Change, Event, Failure, FailureClass, ModelUsage, Options, Outcome, Phases, Planning,
+    Processes, Round,
 };
 use crate::values::ids::{Attempt, TaskId};
 use crate::values::units::{Millis, Now, Tick, Timestamp};
@@ -128,6 +129,7 @@ fn a_run_is_counted_by_state_agent_model_and_reason() {
                 "opus": { "cost": 40, "input": 70, "output": 30 },
                 "unknown": { "cost": 0, "input": 4, "output": 1 }
             },
+            "took": {},
             "retries": { "mend": 1 },
             "conflicts": 1
         })
@@ -235,4 +237,39 @@ fn gauges_are_of_active_runs_only() {
     assert_eq!((both.running, both.free), (4, 2));
     book.add(0, Event::RunStopped { why: crate::run::event::DrainReason::User });
     assert_eq!(gauges(&book), Gauges::default());
+}
+
+/// What an attempt took is its agent's, also where the attempt failed; the largest process counts where all together were
+/// not measured.
+#[test]
+fn what_attempts_took_of_the_machine_is_counted_by_agent() {
+    const MIB: u64 = 1 << 20;
+    let took = |cpu, memory, memory_together| {
+        let processes =
+            Processes { cpu: Millis(cpu), memory, memory_together, read: 10, ..Processes::default() };
+        Some(Phases { processes: Some(processes), ..Phases::default() })
+    };
+    let failed = Outcome::Failed(Failure::new(FailureClass::Exit, "no"));
+    let attempts = [
+        ("a", None, failed, took(1_000, 20 * MIB, 0)),
+        ("b", None, Outcome::Succeeded, took(500, 20 * MIB, 600 * MIB)),
+        ("c", Some("gemini"), Outcome::Succeeded, took(7, 0, 0)),
+        ("d", Some("codex"), Outcome::Succeeded, None),
+    ];
+    let mut book = Book::new(attempts.each_ref().map(|(name, ..)| prompt(name, "claude")).into());
+    for (name, agent, outcome, phases) in attempts {
+        book.begin(0, name, 1, agent);
+        let (task, attempt, elapsed) = (id(name), Attempt(1), Millis(0));
+        book.add(
+            0,
+            Event::AttemptEnded { task, attempt, outcome, elapsed, executor: 1, change: None, phases },
+        );
+    }
+    let tally = Tally::of(&book.records);
+    let claude = &tally.took["claude"];
+    assert_eq!((claude.cpu, claude.read, claude.peaks.count()), (Millis(1_500), 20, 2));
+    assert_eq!(claude.peaks.sum(), 620 * MIB, "of all together where that is known");
+    let gemini = &tally.took["gemini"];
+    assert_eq!((gemini.cpu, gemini.peaks.count()), (Millis(7), 0), "too little to be told");
+    assert_eq!(tally.took.len(), 2, "nothing was measured of the last");
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Finding;
+use crate::plan::{Reached, Resource};
 use crate::values::ids::TaskId;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +21,15 @@ pub struct Failure {
 impl Failure {
     pub fn new(class: FailureClass, message: impl Into<String>) -> Failure {
         Failure { class, message: message.into(), evidence: Box::default(), findings: Vec::new() }
+    }
+
+    /// It was ended for a limit of its `resources:`.
+    pub fn of_limit(reached: &Reached) -> Failure {
+        let class = match reached.resource {
+            Resource::Memory => FailureClass::OutOfMemory,
+            _ => FailureClass::LimitReached,
+        };
+        Failure::new(class, reached.to_string())
     }
 
     pub fn with(self, evidence: impl Into<Box<str>>) -> Failure {
@@ -40,6 +50,10 @@ pub enum FailureClass {
     Unstartable,
     /// A cap of the task itself was reached.
     Budget,
+    /// Its processes used more memory than its `resources:` allow.
+    OutOfMemory,
+    /// It reached another limit of its `resources:`.
+    LimitReached,
     /// It did the same thing over and over, to no effect.
     Runaway,
     /// It succeeded and made no changes, where changes are required; or changed something where none was allowed.
@@ -138,6 +152,8 @@ impl FailureClass {
             | C::Killed
             | C::TimedOut
             | C::Budget
+            | C::OutOfMemory
+            | C::LimitReached
             | C::Runaway
             | C::NoChanges
             | C::Unwanted

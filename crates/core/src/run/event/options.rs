@@ -67,6 +67,16 @@ pub struct Options {
     /// The user who took the run up, where that was not the owner of the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// Where the workers are reached that carry its attempts out, where that is not only this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers_at: Option<WorkersAt>,
+}
+
+/// By what workers on other machines are reached. The addresses have no passwords: they are in the log of the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkersAt {
+    pub queue: String,
+    pub git: String,
 }
 
 /// What is done with the run's branch beyond leaving it.
@@ -179,6 +189,7 @@ impl Options {
             lease: None,
             begun_on: None,
             by: None,
+            workers_at: None,
         }
     }
 }

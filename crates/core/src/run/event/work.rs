@@ -120,6 +120,14 @@ pub struct Processes {
     /// The most that any one of them held in memory, in bytes; 0 where that was too little to be told.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub memory: u64,
+    /// The most that all of them held at once, in bytes; 0 where that was not measured.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub memory_together: u64,
+    /// Bytes that came from a disk, and that went to one; 0 where that was not measured.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub read: u64,
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub written: u64,
 }
 
 fn is_nothing(bytes: &u64) -> bool {
@@ -132,9 +140,17 @@ impl Processes {
         Some(self.memory).filter(|bytes| *bytes > 0)
     }
 
+    /// The same of all of them together, as far as it was measured: a part is never more than the whole.
+    pub fn peak_together(self) -> Option<u64> {
+        Some(self.memory_together.max(self.memory)).filter(|_| self.memory_together > 0)
+    }
+
     pub fn add(&mut self, other: Processes) {
         self.cpu += other.cpu;
         self.memory = self.memory.max(other.memory);
+        self.memory_together = self.memory_together.max(other.memory_together);
+        self.read += other.read;
+        self.written += other.written;
     }
 }
 

@@ -4,6 +4,7 @@ use proptest::prelude::{
     Just, ProptestConfig, Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest,
 };
 
+use super::slices::{Slice, slices};
 use super::*;
 use crate::plan::OnBudget;
 use crate::run::event::{Capped, ModelUsage, Planning};
@@ -53,6 +54,35 @@ fn a_cap_that_is_near_is_told_once_and_a_resume_does_not_repeat_it() {
     let (mut s, _) = s.crash(options);
     s.use_up("b", 0.01);
     assert_eq!(neared(&s.log).last().unwrap(), "run Cost 1830000/2200000");
+}
+
+/// What each may use while no coordinator counts: of the run and of its task, less what earlier attempts have used.
+#[test]
+fn slices_are_cut_from_what_the_run_and_the_task_have_left() {
+    let mut plan = prompts("a; b; c");
+    plan.tasks[1].max_cost = Some(Usd(200_000));
+    let mut options = queue(3);
+    options.limits.max_cost = Some(Usd(1_000_000));
+    let (mut s, _) = Script::start(plan, options);
+    s.use_up("a", 0.1);
+    s.use_up("c", 0.3);
+    let run = s.scheduler.run();
+    let cut = slices(run, &[(0, Slice::NOTHING), (1, Slice::NOTHING)]);
+    let used = |cost| Usage { cost: Usd(cost), tokens: 5, turns: 9, ..Usage::default() };
+    let reached = |at: usize, cost| cut[at].unwrap().is_used_up(&used(cost));
+    assert!(!reached(0, 399_999) && reached(0, 400_000), "what it used and half of what is left");
+    assert!(!reached(1, 199_999) && reached(1, 200_000), "its own cap is less than that half");
+    let held: Vec<(usize, Slice)> =
+        cut.iter().enumerate().map(|(place, cut)| (place, cut.unwrap())).collect();
+    assert_eq!(slices(run, &held), [None, None], "they hold that already");
+    s.use_up("a", 0.001);
+    assert_eq!(slices(s.scheduler.run(), &held), [None, None], "that is not worth a word");
+    s.use_up("a", 0.2);
+    let cut = slices(s.scheduler.run(), &held);
+    assert!(
+        cut[0].is_none() && cut[1].is_some(),
+        "the second gives back before the first gets more: {cut:?}"
+    );
 }
 
 /// What was spent on the plan counts like what tasks spend, also for the coordinator that resumes the run.

@@ -1,10 +1,12 @@
-use conductor_core::plan::{Command, Dependency, Isolation, Limits, Task, Work};
+use conductor_core::plan::{Command, Dependency, Isolation, Limits, Priority, Task, Work};
 use conductor_core::run::event::Process;
 use conductor_core::values::ids::RunId;
 use tokio::io::{BufReader, DuplexStream};
 
+use conductor_core::schedule::Request;
+
 use super::*;
-use crate::dispatch::RunContext;
+use crate::dispatch::{Message, RunContext};
 
 fn id(name: &str) -> TaskId {
     TaskId::parse(name).unwrap()
@@ -69,11 +71,25 @@ impl Played {
         wire::receive(&mut self.from).await.unwrap().expect("the line is open")
     }
 
-    async fn started(&mut self) -> Order {
+    /// An order, and nothing more than that.
+    async fn ordered(&mut self) -> Order {
         match self.hears().await {
-            ToWorker::Start(order) => *order,
+            ToWorker::Start { order, code: None } => *order,
             other => panic!("{other:?} instead of an order"),
         }
+    }
+
+    async fn offers(&mut self, order: &Order, offer: u64) {
+        let (task, attempt) = (order.task.clone(), order.attempt);
+        self.say(FromWorker::Offer { task, attempt, offer }).await;
+    }
+
+    /// An order that was offered and granted.
+    async fn started(&mut self) -> Order {
+        let order = self.ordered().await;
+        self.offers(&order, 7).await;
+        assert!(matches!(self.hears().await, ToWorker::Grant { offer: 7, .. }));
+        order
     }
 }
 
@@ -206,7 +222,183 @@ async fn what_was_taken_from_a_worker_is_refused_and_it_gets_no_more_until_it_is
     let (task, attempt) = (id("a"), Attempt(1));
     let input = Input::AttemptEnded { task, attempt, outcome, change: None, phases: None };
     worker.say(FromWorker::Report { number: 1, input }).await;
-    assert_eq!(worker.started().await.attempt, Attempt(2));
+    let again = worker.ordered().await;
+    assert_eq!(again.attempt, Attempt(2));
     assert!(matches!(worker.hears().await, ToWorker::Acknowledged { report: 1, refused: Some(_) }));
+    worker.offers(&again, 1).await;
     assert!(matches!(coordinator.input().await, Input::LeaseRenewed { attempt: Attempt(2), .. }));
+}
+
+#[tokio::test]
+async fn what_is_not_wanted_any_more_when_it_is_offered_is_not_granted() {
+    let mut coordinator = Coordinator::new();
+    let mut worker = Played::taken_in(&coordinator.remote, "w1").await;
+    coordinator.remote.start(order(0, 1));
+    let ordered = worker.ordered().await;
+    coordinator.remote.stop(&id("a"), Attempt(1), Stop::Ask);
+    let ended = coordinator.input().await;
+    assert!(matches!(ended, Input::AttemptEnded { outcome: Outcome::Interrupted, .. }), "{ended:?}");
+    assert!(matches!(worker.hears().await, ToWorker::Withdrawn { .. }));
+    worker.offers(&ordered, 1).await;
+    assert!(matches!(worker.hears().await, ToWorker::Withdrawn { .. }));
+    assert!(coordinator.messages.try_recv().is_err(), "there is no lease");
+}
+
+#[tokio::test]
+async fn what_is_reported_of_an_attempt_that_was_not_granted_is_refused() {
+    let mut coordinator = Coordinator::new();
+    let mut worker = Played::taken_in(&coordinator.remote, "w1").await;
+    coordinator.remote.start(order(0, 1));
+    worker.ordered().await;
+    worker.say(FromWorker::Report { number: 1, input: started("a", 1) }).await;
+    assert!(matches!(worker.hears().await, ToWorker::Acknowledged { report: 1, refused: Some(_) }));
+    assert!(coordinator.messages.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn what_one_declines_goes_to_another_and_it_gets_no_more_until_it_has_room() {
+    let coordinator = Coordinator::new();
+    let mut first = Played::taken_in(&coordinator.remote, "w1").await;
+    coordinator.remote.start(order(0, 1));
+    let ordered = first.ordered().await;
+    let mut second = Played::taken_in(&coordinator.remote, "w2").await;
+    let (task, attempt) = (ordered.task.clone(), ordered.attempt);
+    first.say(FromWorker::Declined { task, attempt }).await;
+    assert_eq!(second.started().await.task, id("a"));
+    coordinator.remote.start(order(2, 1));
+    assert_eq!(second.started().await.task, id("c"), "the first is full");
+    first.say(FromWorker::Alive { attempts: Vec::new(), free: Some(1) }).await;
+    coordinator.remote.start(order(1, 1));
+    assert_eq!(first.started().await.task, id("b"));
+}
+
+/// A worker that is reached without a line.
+fn joins(
+    coordinator: &Coordinator,
+    name: &str,
+    slots: u32,
+    labels: &[&str],
+) -> mpsc::UnboundedReceiver<ToWorker> {
+    let (out, heard) = mpsc::unbounded_channel();
+    let labels = labels.iter().map(|label| (*label).to_owned()).collect();
+    let abilities = Abilities { slots: Some(slots), labels, is_drained: false };
+    coordinator.remote.take_in(&WorkerId::parse(name).unwrap(), out, abilities).unwrap();
+    heard
+}
+
+fn orders(heard: &mut mpsc::UnboundedReceiver<ToWorker>) -> Vec<String> {
+    let mut tasks = Vec::new();
+    while let Ok(line) = heard.try_recv() {
+        if let ToWorker::Start { order, .. } = line {
+            tasks.push(order.task.to_string());
+        }
+    }
+    tasks
+}
+
+fn requiring(place: usize, label: &str) -> Order {
+    let order = order(place, 1);
+    let mut plan = order.plan.as_ref().clone();
+    plan.tasks[place].requires = vec![label.to_owned()];
+    Order { plan: Arc::new(plan), ..order }
+}
+
+#[tokio::test]
+async fn a_worker_gets_what_its_labels_and_its_room_allow() {
+    let coordinator = Coordinator::new();
+    let mut plain = joins(&coordinator, "w1", 1, &[]);
+    coordinator.remote.start(requiring(0, "gpu"));
+    assert!(orders(&mut plain).is_empty(), "it has not the label");
+    coordinator.remote.start(order(1, 1));
+    coordinator.remote.start(order(2, 1));
+    assert_eq!(orders(&mut plain), ["b"], "it has room for one");
+    let mut able = joins(&coordinator, "w2", 2, &["gpu", "linux"]);
+    assert_eq!(orders(&mut able), ["a", "c"]);
+}
+
+#[tokio::test]
+async fn one_that_is_drained_gets_nothing_more() {
+    let coordinator = Coordinator::new();
+    let mut worker = joins(&coordinator, "w1", 5, &[]);
+    let name = WorkerId::parse("w1").unwrap();
+    coordinator.remote.drain(&name, true);
+    coordinator.remote.start(order(0, 1));
+    assert!(orders(&mut worker).is_empty());
+    coordinator.remote.drain(&name, false);
+    assert_eq!(orders(&mut worker), ["a"]);
+}
+
+/// As it would be if its task had this priority.
+fn urgent(place: usize, attempt: u32, priority: Priority) -> Order {
+    let order = order(place, attempt);
+    let mut plan = order.plan.as_ref().clone();
+    plan.tasks[place].priority = priority;
+    Order { plan: Arc::new(plan), ..order }
+}
+
+#[tokio::test]
+async fn what_is_more_urgent_goes_before_all_that_waits_however_long() {
+    let mut coordinator = Coordinator::new();
+    let mut worker = joins(&coordinator, "w1", 1, &[]);
+    let name = WorkerId::parse("w1").unwrap();
+    coordinator.remote.start(order(0, 1));
+    coordinator.remote.start(urgent(1, 1, Priority(3)));
+    coordinator.remote.start(urgent(1, 2, Priority(3)));
+    coordinator.remote.start(urgent(2, 3, Priority(0)));
+    assert_eq!(orders(&mut worker), ["a"], "no more is with it than it has room for");
+    let mut order_of = Vec::new();
+    for (number, (task, attempt)) in [("a", 1), ("c", 3), ("b", 1), ("b", 2)].into_iter().enumerate() {
+        let (task, attempt) = (id(task), Attempt(attempt));
+        let say = |line| coordinator.remote.hear(&name, line).unwrap();
+        say(FromWorker::Offer { task: task.clone(), attempt, offer: 1 });
+        let input =
+            Input::AttemptEnded { task, attempt, outcome: Outcome::Succeeded, change: None, phases: None };
+        say(FromWorker::Report { number: number as u64 + 1, input });
+        order_of.extend(orders(&mut worker));
+        while coordinator.messages.try_recv().is_ok() {}
+    }
+    assert_eq!(order_of, ["c", "b", "b"]);
+}
+
+#[tokio::test]
+async fn what_the_user_makes_more_urgent_while_it_waits_goes_first() {
+    let coordinator = Coordinator::new();
+    coordinator.remote.prioritize(&id("c"), Priority(0));
+    for place in [0, 1, 2] {
+        coordinator.remote.start(order(place, 1));
+    }
+    coordinator.remote.prioritize(&id("b"), Priority(0));
+    let mut worker = joins(&coordinator, "w1", 3, &[]);
+    assert_eq!(orders(&mut worker), ["b", "c", "a"], "of those that are as urgent the one that came first");
+}
+
+/// What a worker was offered and is lost with goes before what has waited behind it, and not before what is more urgent.
+#[tokio::test]
+async fn what_a_lost_worker_was_offered_has_its_place_again() {
+    let coordinator = Coordinator::new();
+    let first = joins(&coordinator, "w1", 1, &[]);
+    coordinator.remote.start(order(0, 1));
+    coordinator.remote.start(order(1, 1));
+    coordinator.remote.start(urgent(2, 1, Priority(1)));
+    drop(first);
+    coordinator.remote.lose(&WorkerId::parse("w1").unwrap(), "gone");
+    let mut second = joins(&coordinator, "w2", 3, &[]);
+    assert_eq!(orders(&mut second), ["c", "a", "b"]);
+}
+
+/// Ten thousand wait, of which none can be done; one that can is given out at once each time.
+#[tokio::test]
+async fn what_waits_for_other_labels_holds_nothing_up() {
+    let coordinator = Coordinator::new();
+    let mut worker = joins(&coordinator, "w1", 1_000, &[]);
+    let waits = requiring(0, "gpu");
+    for number in 0..10_000 {
+        coordinator.remote.start(Order { attempt: Attempt(number), ..waits.clone() });
+    }
+    let begun = std::time::Instant::now();
+    for number in 0..1_000 {
+        coordinator.remote.start(Order { task: id(&format!("t{number}")), ..order(1, 1) });
+    }
+    assert_eq!(orders(&mut worker).len(), 1_000);
+    assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
 }

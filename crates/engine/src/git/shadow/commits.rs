@@ -38,6 +38,10 @@ impl Shadow {
     }
 
     pub fn commit(&self, tree: &str, parents: &[&str], message: &str) -> Result<String, GitError> {
+        if let Some(commit) = self.write_commit(tree, parents, message) {
+            self.note_tree(&commit, tree);
+            return Ok(commit);
+        }
         let mut command = self.command();
         command.args(["commit-tree", tree]);
         for parent in parents {

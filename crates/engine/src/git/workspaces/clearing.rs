@@ -108,7 +108,8 @@ impl RunRepo {
         Ok(stay)
     }
 
-    /// Takes away an executor's workspace that nothing needs any more, while the run goes on.
+    /// Takes away an executor's workspace that nothing needs any more, while the run goes on. It does not wait for its turn
+    /// behind tasks whose work is collected: what it reads was read a moment ago, and callers come one at a time.
     pub(crate) fn clear_spare(&self, executor: u32) -> Result<(), WorkspaceError> {
         for workspace in [executor.to_string(), format!("{executor}c")] {
             let folder = self.layout.workspace(&workspace);
@@ -123,7 +124,7 @@ impl RunRepo {
 
     /// Whether it is gone.
     fn clear_folder(&self, workspace: &str, folder: &Path) -> Result<bool, WorkspaceError> {
-        match self.may_go(workspace, folder) {
+        match self.disk.take(|| self.may_go(workspace, folder)) {
             Ok(true) => self.throw_away(folder).map(|()| true),
             Ok(false) => Ok(false),
             Err(error) if error.shortage().is_some() => Err(error),
@@ -153,7 +154,7 @@ impl RunRepo {
         let saved = fs::read_to_string(notes.join(format!("{workspace}.saved"))).unwrap_or_default();
         let work = self.folder_of(workspace, folder.to_owned(), PathBuf::new(), None);
         let message = format!("Left in workspace {workspace}\n\nConductor-Run: {}\n", self.run);
-        let Taken { tree, pins } = self.disk.take(|| self.take(&self.ground(&work), &message))?;
+        let Taken { tree, pins } = self.take(&self.ground(&work), &message)?;
         if tree != saved && tree != self.tree_of_commit(&base)? {
             let commit = self.shadow.commit(&tree, &[&base], &message)?;
             let name = self.keep_commit(&format!("workspace-{workspace}/left"), &commit)?;

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use conductor_core::values::ids::TaskId;
+
 use super::WorkspaceError;
 use super::run_repo::{RunRepo, locked};
 use crate::git::merge::short;
@@ -9,6 +11,27 @@ use crate::git::{Forward, Forwarded, GitError};
 use crate::host::shortage::Passing as _;
 
 impl RunRepo {
+    /// Work that was done on another machine is the task's from now on, as if it had been done here.
+    pub(crate) fn take_in_work(&self, task: &TaskId, commit: &str) -> Result<(), WorkspaceError> {
+        Ok(self.repository.set_ref(&self.task_branch(task), commit)?)
+    }
+
+    /// On a worker's machine: the run's branch is where its coordinator says that it is. Where that is older than what is
+    /// known, it stays.
+    pub(crate) fn follow(&self, to: &str) -> Result<(), WorkspaceError> {
+        let mut known = locked(&self.tip);
+        let now = self.repository.read_ref(self.branch())?;
+        let is_behind = match &now {
+            Some(now) => *now != to && !self.shadow.contains(now, to)?,
+            None => true,
+        };
+        if is_behind {
+            self.repository.set_ref(self.branch(), to)?;
+            *known = Some(to.to_owned());
+        }
+        Ok(())
+    }
+
     /// Moves the run's branch as `move_tip` does, and with it a clean checkout of it. Any other stays as it is, and the
     /// user is told.
     pub fn land(&self, from: &str, to: &str) -> Result<bool, WorkspaceError> {

@@ -268,6 +268,29 @@ pub(crate) fn beside_coordinator(
     RunRepo::look(repository, run, layout, kept(plan), None)
 }
 
+/// A run's part of a worker's own repository, on another machine than its coordinator's. The run's branch is made there at
+/// this commit where it is not there yet.
+pub(crate) fn apart_from_coordinator(
+    root: &Path,
+    run: &RunId,
+    directory: &Path,
+    plan: &Plan,
+    tip: &str,
+) -> Result<RunRepo, WorkspaceError> {
+    // Of the directory itself nothing is here but its name.
+    let top = directory.ancestors().find(|folder| folder.join(".git").is_dir()).unwrap_or(directory);
+    let mut repository = Repository::of(top)?;
+    repository.head = tip.to_owned();
+    let layout = Layout::new(
+        root,
+        run,
+        &repository,
+        &repository.root.join(directory.strip_prefix(top).unwrap_or(Path::new(""))),
+        None,
+    );
+    RunRepo::open(repository, run, layout, kept(plan), None)
+}
+
 /// Ignored files that stay when a folder is used again, of all tasks.
 fn kept(plan: &Plan) -> Vec<String> {
     let mut keep: Vec<String> = plan.tasks.iter().flat_map(|task| task.keep().to_vec()).collect();

@@ -264,8 +264,13 @@ impl RunRepo {
                 return Ok(false);
             }
             self.take_contents(&self.shadow, &folder.git)?;
+            return Ok(self.shadow.has(commit)?);
         }
-        Ok(self.shadow.has(commit)?)
+        let is_there = self.shadow.has(commit)?;
+        if is_there {
+            self.shadow.make_last(base, commit)?;
+        }
+        Ok(is_there)
     }
 
     /// Where the branch is that the agent was given.

@@ -55,6 +55,8 @@ impl Redactor {
             | Input::MergesPutOff
             | Input::BranchMoved { .. }
             | Input::Asked(_)
+            | Input::HeldBack(_)
+            | Input::HandedOver { .. }
             | Input::ExpertiseUsed { .. }
             | Input::ExpertiseRetired { .. }
             | Input::TimerDue) => other,

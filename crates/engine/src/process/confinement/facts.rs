@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use conductor_core::confinement::{GitPlace, PROTECTED, Surroundings};
+use conductor_core::confinement::{Confinement, GitPlace, PROTECTED, Surroundings};
 
 use super::super::{Launch, located};
 use super::text;
@@ -48,6 +48,11 @@ pub fn surroundings(launch: &Launch, works: &Works) -> Surroundings {
             .map(|path| (*path).to_owned())
             .collect(),
     }
+}
+
+/// Without what a link could have been put in the way of.
+pub fn plain(confinement: Confinement) -> Confinement {
+    confinement.without_links(&|folder, path| is_plain(Path::new(folder), path))
 }
 
 /// The file of the program, without links.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use crate::host::access;
 use crate::process::trash;
@@ -10,20 +11,34 @@ use crate::process::trash;
 /// A folder on the disk, thrown away when this is dropped.
 #[derive(Debug)]
 pub struct Place {
-    state: PathBuf,
-    root: PathBuf,
+    pub(super) state: PathBuf,
+    pub(super) root: PathBuf,
+    /// Files that are written by way of a link, and where that is: below a folder of the attempt's own.
+    pub(super) shared: Mutex<Vec<Shared>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) file: PathBuf,
+    pub(super) folder: PathBuf,
+    pub(super) below: PathBuf,
 }
 
 impl Place {
     /// `root` is below the state directory; one of an earlier process is used again.
     pub fn new(state: &Path, root: PathBuf) -> io::Result<Place> {
         access::create_private_dir_all(&root)?;
-        Ok(Place { state: state.to_owned(), root })
+        Ok(Place { state: state.to_owned(), root, shared: Mutex::default() })
+    }
+
+    /// All of it is here.
+    pub fn root(&self) -> &Path {
+        &self.root
     }
 
     /// The folder that stands for this path inside.
     pub(super) fn fresh(&self, path: &str) -> io::Result<PathBuf> {
-        let folder = self.root.join("folders").join(path.trim_matches('/').replace('/', "%"));
+        let folder = self.root.join("folders").join(path.trim_matches('/').replace('/', "+"));
         access::create_private_dir_all(&folder)?;
         Ok(folder)
     }
@@ -31,8 +46,9 @@ impl Place {
     /// Puts a copy of a file into the folder that stands for one of its parents, unless it is there. What cannot be read is not.
     pub(super) fn copy(&self, file: &Path, of: &Path) -> io::Result<()> {
         let Ok(rest) = file.strip_prefix(of) else { return Ok(()) };
-        let to = self.fresh(&of.to_string_lossy())?.join(rest);
-        if to.symlink_metadata().is_ok() || !file.is_file() {
+        let folder = self.fresh(&of.to_string_lossy())?;
+        let to = folder.join(rest);
+        if to.symlink_metadata().is_ok() || !file.is_file() || is_linked(&folder, rest) {
             return Ok(());
         }
         access::create_private_dir_all(to.parent().unwrap_or(&self.root))?;
@@ -70,8 +86,39 @@ impl Place {
     }
 }
 
+/// Whether a path below a folder leads through a link: an agent that worked there before could have made it.
+pub(super) fn is_linked(folder: &Path, below: &Path) -> bool {
+    let mut parts = below.ancestors().filter(|part| !part.as_os_str().is_empty());
+    parts.any(|part| folder.join(part).symlink_metadata().is_ok_and(|found| found.is_symlink()))
+}
+
+/// The most that a sign-in has.
+const LARGEST: u64 = 1 << 20;
+
+impl Place {
+    /// A program that writes a file anew puts it in the place of the link: what it wrote belongs where that led.
+    fn settle(&self) {
+        for Shared { file, folder, below } in
+            self.shared.lock().unwrap_or_else(PoisonError::into_inner).drain(..)
+        {
+            // An agent could have put links to anything on the way.
+            let mut parents = below.ancestors().skip(1).map(|part| folder.join(part).symlink_metadata());
+            let is_own = parents.all(|found| found.is_ok_and(|found| found.is_dir()));
+            let written = folder.join(below);
+            let found = written.symlink_metadata();
+            if is_own && found.is_ok_and(|found| found.is_file() && found.len() <= LARGEST) {
+                let settled = fs::read(&written).and_then(|bytes| fs::write(&file, bytes));
+                if let Err(error) = settled {
+                    tracing::warn!(file = %file.display(), %error, "what an agent wrote anew is lost");
+                }
+            }
+        }
+    }
+}
+
 impl Drop for Place {
     fn drop(&mut self) {
+        self.settle();
         let name = self.root.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if trash::throw(&self.state, &self.root, &name).is_ok() {
             trash::empty(&self.state);

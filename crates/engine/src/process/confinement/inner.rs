@@ -1,5 +1,6 @@
 //! What runs inside before the agent's own program: it puts right what the way there had to change, and becomes that. With a
-//! limited network it leaves a process behind that carries connections to the proxy's socket.
+//! limited network it leaves a process behind that carries connections to the proxy's socket. Where there are no namespaces, it
+//! puts the kernel's rules on itself before that.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead as _, BufReader};
@@ -13,8 +14,11 @@ use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// What it is told by: the proxy's socket, services of the machine that are there at their own ports, and that it is the
-/// process that carries.
+use super::held::{self, Rules};
+
+/// What it is told by: rules to put on itself, the proxy's socket, services of the machine that are there at their own ports,
+/// and that it is the process that carries.
+pub(super) const LANDLOCK: &str = "--landlock";
 pub(super) const PROXY: &str = "--proxy";
 pub(super) const SERVICE: &str = "--service";
 const CARRY: &str = "--carry";
@@ -26,6 +30,7 @@ const WITHOUT_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
 #[derive(Debug, Default)]
 struct Asked {
+    rules: Option<PathBuf>,
     proxy: Option<PathBuf>,
     /// Hosts and ports.
     services: Vec<String>,
@@ -40,6 +45,7 @@ pub fn run(words: &[OsString]) -> io::Error {
 
 fn begin(words: &[OsString]) -> io::Result<()> {
     let asked = read(words).ok_or_else(|| io::Error::other("it is started by Conductor alone"))?;
+    held::close_all_but_the_usual()?;
     let runtime = Builder::new_current_thread().enable_io().build()?;
     if let (true, Some(proxy)) = (asked.carries, &asked.proxy) {
         return runtime.block_on(carry(proxy.clone(), asked.services));
@@ -56,6 +62,11 @@ fn begin(words: &[OsString]) -> io::Result<()> {
         command.env("NODE_USE_ENV_PROXY", "1");
     }
     heed_requests_to_end(&runtime)?;
+    drop(runtime);
+    match &asked.rules {
+        Some(rules) => Rules::read(rules)?.apply()?,
+        None => held::keep_from_abstract_sockets()?,
+    }
     Err(command.exec())
 }
 
@@ -64,6 +75,7 @@ fn read(words: &[OsString]) -> Option<Asked> {
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match word.to_str()? {
+            LANDLOCK => asked.rules = Some(words.next()?.into()),
             PROXY => asked.proxy = Some(words.next()?.into()),
             SERVICE => asked.services.push(words.next()?.to_str()?.to_owned()),
             CARRY => asked.carries = true,
@@ -157,7 +169,9 @@ mod tests {
         assert_eq!(asked.proxy, Some("/p".into()));
         assert_eq!(asked.services, ["localhost:1", "[::1]:2"]);
         assert_eq!((asked.carries, asked.command), (false, words("sh -c --carry")));
-        for bad in ["", "--", "sh", "--proxy", "--other -- sh", "--proxy /p"] {
+        let held = read(&words("--landlock /r -- sh")).unwrap();
+        assert_eq!((held.rules, held.command), (Some("/r".into()), words("sh")));
+        for bad in ["", "--", "--landlock", "sh", "--proxy", "--other -- sh", "--proxy /p"] {
             assert!(read(&words(bad)).is_none(), "{bad}");
         }
     }

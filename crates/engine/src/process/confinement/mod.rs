@@ -7,7 +7,9 @@
 mod bwrap;
 mod facts;
 mod files;
+mod held;
 pub mod inner;
+mod landlock;
 mod probe;
 pub mod proxy;
 mod seccomp;
@@ -18,9 +20,10 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use conductor_core::confinement::Confinement;
+use conductor_core::plan::SandboxMode;
 
 use super::{Exit, Launch};
-pub use facts::{Works, executable, surroundings};
+pub use facts::{Works, executable, plain, surroundings};
 pub use files::Place;
 pub use probe::{Findings, findings};
 pub use proxy::Hearer;
@@ -31,6 +34,8 @@ use proxy::Proxy;
 pub enum Tier {
     /// Namespaces: what is not named is not there.
     Bubblewrap,
+    /// Rules of the kernel's: what is not opened refuses. docs/security.md lists what they leave open.
+    Landlock,
     None,
 }
 
@@ -38,7 +43,17 @@ impl Tier {
     pub fn name(self) -> &'static str {
         match self {
             Tier::Bubblewrap => "bwrap",
+            Tier::Landlock => "landlock",
             Tier::None => "none",
+        }
+    }
+
+    /// Whether a task that is to be confined in this way is: one that must be gets the strongest, or does not start.
+    pub fn is_enough_for(self, mode: SandboxMode) -> bool {
+        match mode {
+            SandboxMode::Require => self == Tier::Bubblewrap,
+            SandboxMode::Prefer => self != Tier::None,
+            SandboxMode::Off => true,
         }
     }
 
@@ -48,7 +63,21 @@ impl Tier {
             Tier::Bubblewrap => {
                 "files beside its workspace, its tools and its own sign-in, other processes, or sockets of this machine's programs"
             }
+            Tier::Landlock => {
+                "files beside its workspace, its tools and its own sign-in, or sockets of this machine's programs"
+            }
             Tier::None => "nothing: its agent reaches all that you can",
+        }
+    }
+}
+
+impl Tier {
+    /// Whether it keeps to what of the network is asked for: rules know ports, no hosts.
+    pub fn limits(self, confinement: &Confinement) -> bool {
+        match self {
+            Tier::Bubblewrap => true,
+            Tier::Landlock => confinement.reach.is_none() || confinement.is_offline(),
+            Tier::None => confinement.reach.is_none(),
         }
     }
 }
@@ -92,18 +121,28 @@ pub fn confined(
     hearer: Hearer,
 ) -> io::Result<Confined> {
     let found = findings();
-    let (Tier::Bubblewrap, Some(bwrap), Some(within)) = (found.tier, &found.bwrap, inner_program()) else {
-        return Err(io::Error::other(found.why.clone().unwrap_or_default()));
+    let Some(within) = inner_program() else { return Err(unavailable(found)) };
+    let (bwrap, socket) = match (found.tier, &found.bwrap) {
+        (Tier::Bubblewrap, Some(bwrap)) => (bwrap, place.socket()),
+        (Tier::Landlock, _) => {
+            let launch = landlock::launch(within, launch, confinement, place)?;
+            return Ok(Confined { launch, proxy: None });
+        }
+        _ => return Err(unavailable(found)),
     };
     // Where nothing is reached there is nothing to ask.
     let rules = confinement.reach.as_ref().filter(|rules| !rules.is_empty());
-    let socket = rules.map(|_| place.socket());
+    let socket = rules.map(|_| socket);
     let proxy = match (rules, &socket) {
         (Some(rules), Some(socket)) => Some(Proxy::start(socket, rules.clone(), hearer)?),
         _ => None,
     };
     let launch = bwrap::launch(bwrap, within, launch, confinement, (place, socket.as_deref()))?;
     Ok(Confined { launch, proxy })
+}
+
+fn unavailable(found: &Findings) -> io::Error {
+    io::Error::other(found.why.clone().unwrap_or_default())
 }
 
 /// How the program inside has ended, by the exit of what confined it: a kill is told by a number there.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
-use super::{Tier, bwrap, inner_program, seccomp};
+use super::{Tier, bwrap, inner_program, landlock, seccomp};
 use crate::process::finding::installed;
 use crate::process::run_own_within;
 
@@ -21,7 +21,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 pub struct Findings {
     pub tier: Tier,
     pub(super) bwrap: Option<PathBuf>,
-    /// Why there is no stronger one.
+    /// Why it is not the strongest.
     pub why: Option<String>,
     pub remedy: Option<&'static str>,
 }
@@ -35,18 +35,21 @@ pub fn findings() -> &'static Findings {
 
 fn look() -> Findings {
     let none = |why: String, remedy| Findings { tier: Tier::None, bwrap: None, why: Some(why), remedy };
-    if inner_program().is_none() {
+    let Some(within) = inner_program() else {
         return none("this program does not say what is started inside".to_owned(), None);
-    }
-    let Some(bwrap) = installed("bwrap") else {
-        return none("bubblewrap is not installed".to_owned(), Some(INSTALL));
     };
-    match tried(&bwrap) {
-        Ok(()) => Findings { tier: Tier::Bubblewrap, bwrap: Some(bwrap), why: None, remedy: None },
-        Err(why) => {
-            let remedy = remedy(&why);
-            none(format!("bubblewrap does not work here: {why}"), Some(remedy))
-        }
+    let (why, remedy) = match installed("bwrap") {
+        None => ("bubblewrap is not installed".to_owned(), INSTALL),
+        Some(bwrap) => match tried(&bwrap) {
+            Ok(()) => {
+                return Findings { tier: Tier::Bubblewrap, bwrap: Some(bwrap), why: None, remedy: None };
+            }
+            Err(why) => (format!("bubblewrap does not work here: {why}"), remedy(&why)),
+        },
+    };
+    match landlock::tried(within, LIMIT) {
+        Ok(()) => Findings { tier: Tier::Landlock, bwrap: None, why: Some(why), remedy: Some(remedy) },
+        Err(also) => none(format!("{why}, and landlock does not work here: {also}"), Some(remedy)),
     }
 }
 

@@ -2,6 +2,10 @@
 //!
 //! It is a list of what is refused. Programs that agents run are too many to list what they need.
 
+use std::io;
+
+use seccompiler::sock_filter as Instruction;
+
 /// Reads a word of the call's data; compares; ends. The instructions of the classic packet filter that are used here.
 const LOAD: u16 = 0x20;
 const JUMP_IF_EQUAL: u16 = 0x15;
@@ -64,15 +68,51 @@ const TERMINAL_TRICKS: [u32; 2] = [0x5412, 0x541c];
 /// kernel's own cryptography.
 const SOCKETS: [u32; 2] = [libc::AF_VSOCK as u32, libc::AF_ALG as u32];
 
+/// Which sockets are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sockets {
+    /// All that a network namespace holds back.
+    Namespaced,
+    /// None by which programs of this machine are reached: Docker, the ssh agent, the session's bus. Pairs are made.
+    Internet,
+    None,
+}
+
+/// Kinds of pairs of which one end can send to any socket in a folder, with each of the flags. (A raw one is a datagram one.)
+const PAIRS: [u32; 8] = {
+    const CLOSES: u32 = libc::SOCK_CLOEXEC as u32;
+    const WAITS_NOT: u32 = libc::SOCK_NONBLOCK as u32;
+    const DATAGRAM: u32 = libc::SOCK_DGRAM as u32;
+    const RAW: u32 = libc::SOCK_RAW as u32;
+    [
+        DATAGRAM,
+        DATAGRAM | CLOSES,
+        DATAGRAM | WAITS_NOT,
+        DATAGRAM | CLOSES | WAITS_NOT,
+        RAW,
+        RAW | CLOSES,
+        RAW | WAITS_NOT,
+        RAW | CLOSES | WAITS_NOT,
+    ]
+};
+
 const NOT_PERMITTED: u32 = 1;
 const NOT_THERE: u32 = 38;
 
 /// The filter as `bwrap --seccomp` reads it; nothing where this architecture is not known here.
 pub(super) fn filter() -> Option<Vec<u8>> {
-    (OURS != 0).then(|| assembled().concat())
+    (OURS != 0).then(|| assembled(Sockets::Namespaced).iter().flat_map(bytes).collect())
 }
 
-fn assembled() -> Vec<[u8; 8]> {
+/// Puts the filter on this process, for good.
+pub(super) fn put_on(sockets: Sockets) -> io::Result<()> {
+    if OURS == 0 {
+        return Err(io::Error::other("the system calls of this machine's processor are not known here"));
+    }
+    seccompiler::apply_filter(&assembled(sockets)).map_err(io::Error::other)
+}
+
+fn assembled(sockets: Sockets) -> Vec<Instruction> {
     let mut program = vec![
         instruction(LOAD, 0, 0, ARCHITECTURE),
         instruction(JUMP_IF_EQUAL, 1, 0, OURS),
@@ -90,7 +130,21 @@ fn assembled() -> Vec<[u8; 8]> {
         program.push(instruction(RETURN, 0, 0, REFUSE | answer));
     }
     by_argument(&mut program, libc::SYS_ioctl, 1, &TERMINAL_TRICKS);
-    by_argument(&mut program, libc::SYS_socket, 0, &SOCKETS);
+    match sockets {
+        Sockets::Namespaced => by_argument(&mut program, libc::SYS_socket, 0, &SOCKETS),
+        Sockets::Internet => {
+            let [hypervisor, cryptography] = SOCKETS;
+            let refused = [hypervisor, cryptography, libc::AF_UNIX as u32];
+            by_argument(&mut program, libc::SYS_socket, 0, &refused);
+        }
+        Sockets::None => {
+            program.push(instruction(JUMP_IF_EQUAL, 0, 1, libc::SYS_socket as u32));
+            program.push(instruction(RETURN, 0, 0, REFUSE | NOT_PERMITTED));
+        }
+    }
+    if sockets != Sockets::Namespaced {
+        by_argument(&mut program, libc::SYS_socketpair, 1, &PAIRS);
+    }
     program.push(instruction(RETURN, 0, 0, ALLOW));
     program
 }
@@ -100,7 +154,7 @@ fn is_optional(call: libc::c_long) -> bool {
 }
 
 /// Refuses a call where one of its arguments has one of these values.
-fn by_argument(program: &mut Vec<[u8; 8]>, call: libc::c_long, place: u32, values: &[u32]) {
+fn by_argument(program: &mut Vec<Instruction>, call: libc::c_long, place: u32, values: &[u32]) {
     // Past the argument's load, a comparison and an answer for each value, and the load of the number.
     let past = 2 * values.len() as u8 + 2;
     program.push(instruction(JUMP_IF_EQUAL, 0, past, call as u32));
@@ -112,7 +166,11 @@ fn by_argument(program: &mut Vec<[u8; 8]>, call: libc::c_long, place: u32, value
     program.push(instruction(LOAD, 0, 0, NUMBER));
 }
 
-fn instruction(code: u16, jump_true: u8, jump_false: u8, operand: u32) -> [u8; 8] {
-    let ([a, b], [w, x, y, z]) = (code.to_ne_bytes(), operand.to_ne_bytes());
-    [a, b, jump_true, jump_false, w, x, y, z]
+fn instruction(code: u16, jt: u8, jf: u8, k: u32) -> Instruction {
+    Instruction { code, jt, jf, k }
+}
+
+fn bytes(instruction: &Instruction) -> [u8; 8] {
+    let ([a, b], [w, x, y, z]) = (instruction.code.to_ne_bytes(), instruction.k.to_ne_bytes());
+    [a, b, instruction.jt, instruction.jf, w, x, y, z]
 }

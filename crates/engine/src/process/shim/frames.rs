@@ -4,12 +4,17 @@
 //! that came later reads the output from its start and says all of it again; the shim leaves out what it has written.
 
 use std::io::{self, Read, Write};
+use std::ops::RangeInclusive;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// Of what is said here. A shim may be older than the coordinator that takes hold of it.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 3;
+
+/// What this program can speak to. One of the version before does not know `Until`.
+pub(super) const READS: RangeInclusive<u32> = 2..=3;
+pub(super) const KNOWS_UNTIL: u32 = 3;
 
 /// No frame is longer: a prompt with all there is to know is far below this.
 const LONGEST: u32 = 256 << 20;
@@ -31,6 +36,13 @@ pub(super) enum Kind {
     Heard = 5,
     /// Something the next coordinator is to know, in its own words.
     Keep = 6,
+    /// What the agent may use without a coordinator (`Slice`), with a number to confirm it by.
+    Grant = 7,
+    /// The coordinator leaves, and another is about to come: the last frame of this one. A shim that does not know it lets go of
+    /// the coordinator as well.
+    Leave = 8,
+    /// So many milliseconds of the run's time are left; all there is for `u64::MAX`.
+    Until = 9,
     /// The agent was started (`Process`).
     Started = 20,
     /// It could not be started: the number is the system's, the bytes are words.
@@ -39,12 +51,17 @@ pub(super) enum Kind {
     Welcome = 22,
     /// It has exited, and nothing of it is left (`ExitRecord`).
     Ended = 23,
+    /// The grant of this number holds.
+    Granted = 24,
 }
 
 impl Kind {
     fn of(byte: u8) -> Option<Kind> {
         use Kind::*;
-        let all = [Hello, Start, Say, Close, Heard, Keep, Started, Failed, Welcome, Ended];
+        let all = [
+            Hello, Start, Say, Close, Heard, Keep, Grant, Leave, Until, Started, Failed, Welcome, Ended,
+            Granted,
+        ];
         all.into_iter().find(|kind| *kind as u8 == byte)
     }
 }

@@ -1,7 +1,8 @@
 //! The shim itself: a process that holds one agent, with everything the agent starts, for as long as the agent works.
 //!
 //! It does one thing at a time and keeps nothing of what the agent says: the agent writes to files itself. While no
-//! coordinator is there, it holds the agent to its deadline, and to the time within which a coordinator has to come.
+//! coordinator is there, it holds the agent to its deadline, to its slice of what the run has left, and to the time within which
+//! a coordinator has to come.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -14,25 +15,31 @@ use std::process::{ChildStdin, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use conductor_core::run::event::{Process, Processes};
+use conductor_core::schedule::slices::Slice;
 use conductor_core::values::units::Millis;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal};
 
 use super::super::control_group::{Group, leave_group_of};
-use super::super::{GRACE, children, collecting, exit, pid, set_up, tree};
+use super::super::limits::{Guard, RunRoots};
+use super::super::{children, collecting, exit, pid, set_up, tree};
+use super::alone::Ending;
 use super::frames::{Frame, Incoming, Kind, VERSION};
 use super::records::{EndedBy, ExitRecord, SOCKET, Said, ShimRecord, note_alone};
-use super::{Address, Hello, Start, Welcome, passing};
+use super::{Address, Hello, Meter, Metering, Start, Welcome, of_shim, passing};
 use crate::host::clock::wall;
 
 /// How long a coordinator may take to say who it is, or to take in what it is told.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// How long a coordinator that was announced may take to come. It reads the log of the run first.
+const HANDING_OVER: Duration = Duration::from_secs(10);
+
 /// How much is taken in at a time.
 const BITE: usize = 64 << 10;
 
 /// From the start of the shim's process to its end. Its standard input is the coordinator, its other two are the agent's.
-pub fn keep(folder: &Path) -> io::Result<()> {
+pub fn keep(folder: &Path, metering: Metering) -> io::Result<()> {
     let mut coordinator = UnixStream::from(rustix::io::fcntl_dupfd_cloexec(io::stdin(), 3)?);
     // Only what is let go of is seen to be gone at the other side.
     rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
@@ -41,7 +48,7 @@ pub fn keep(folder: &Path) -> io::Result<()> {
     children::adopt_orphans();
     leave_group_of(&start.mark.run);
     let group = Group::enter(folder, &start.mark.run);
-    let kept = match Keeper::start(folder, start, tools, coordinator) {
+    let kept = match Keeper::start(folder, metering, start, tools, coordinator) {
         Ok(keeper) => keeper.keep(),
         Err((error, mut coordinator)) => {
             let number = error.raw_os_error().unwrap_or(0) as u64;
@@ -62,37 +69,50 @@ struct Link {
     floor: u64,
 }
 
-struct Keeper {
-    folder: PathBuf,
-    start: Start,
-    began: Instant,
+pub(super) struct Keeper {
+    pub(super) folder: PathBuf,
+    /// What keeps the agent to its limits, and where that is done.
+    guard: Option<Guard>,
+    roots: RunRoots,
+    pub(super) start: Start,
+    pub(super) began: Instant,
     agent: Process,
     main: Pid,
     /// Readable when the agent has exited.
     exited: UnixStream,
-    stdin: Option<ChildStdin>,
+    pub(super) stdin: Option<ChildStdin>,
     /// Still to be written to it, and whether it is closed behind that.
-    unsaid: Vec<u8>,
-    closing: bool,
+    pub(super) unsaid: Vec<u8>,
+    pub(super) closing: bool,
     listener: UnixListener,
     _address: Address,
     /// What listens for the agent's calls of tools.
     tools: Option<TcpListener>,
     link: Option<Link>,
-    alone_since: Option<Instant>,
-    /// Why it is being ended, and when it is made to.
-    ending: Option<(EndedBy, Instant)>,
+    pub(super) alone_since: Option<Instant>,
+    /// When the time of the run is up, where that has an end.
+    pub(super) run_ends: Option<Instant>,
+    /// A coordinator is about to come, and is waited for this long.
+    pub(super) expects_until: Option<Instant>,
+    /// What it may use while it is alone, and who counts that then.
+    pub(super) slice: Slice,
+    pub(super) metering: Metering,
+    pub(super) meter: Option<Box<dyn Meter>>,
+    /// There is none that could.
+    pub(super) is_uncounted: bool,
+    pub(super) ending: Option<Ending>,
     said: Said,
 }
 
 impl Keeper {
     fn start(
         folder: &Path,
+        metering: Metering,
         start: Start,
         tools: Option<OwnedFd>,
         coordinator: UnixStream,
     ) -> Result<Keeper, (io::Error, UnixStream)> {
-        match Keeper::started(folder, start, tools) {
+        match Keeper::started(folder, metering, start, tools) {
             Ok(mut keeper) => match keeper.welcome_first(coordinator) {
                 Ok(()) => Ok(keeper),
                 Err((error, coordinator)) => {
@@ -104,29 +124,39 @@ impl Keeper {
         }
     }
 
-    fn started(folder: &Path, start: Start, tools: Option<OwnedFd>) -> io::Result<Keeper> {
-        let address = Address::of(folder)?;
+    fn started(
+        folder: &Path,
+        metering: Metering,
+        start: Start,
+        tools: Option<OwnedFd>,
+    ) -> io::Result<Keeper> {
+        let address = Address::of(folder).map_err(of_shim)?;
         let _ = std::fs::remove_file(folder.join(SOCKET));
-        let listener = UnixListener::bind(&address.path)?;
+        let listener = UnixListener::bind(&address.path).map_err(of_shim)?;
         listener.set_nonblocking(true)?;
         let launch = start.launch();
+        let roots = RunRoots::default();
+        let guard = Guard::prepare(&launch.limits, &start.mark, &roots, Some(folder))?;
         let mut command = Command::new(&start.program);
-        set_up(&mut command, &launch, &start.mark);
+        set_up(&mut command, &launch, &start.mark, guard.as_ref())?;
         command.arg0(&launch.program).stdin(Stdio::piped());
         // Both are as the coordinator has opened them.
         command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
         let mut child = command.spawn()?;
         let number = child.id();
         children::remember(number);
+        guard.iter().for_each(|guard| guard.watch(number));
         let main = pid(number).ok_or_else(|| io::Error::other("the process has no number"))?;
         let agent = Process { pid: number, start_time: tree::start_time(number).unwrap_or(0) };
         let stdin = child.stdin.take();
         if let Some(stdin) = &stdin {
             rustix::io::ioctl_fionbio(stdin, true)?;
         }
-        let (task, attempt) = (start.mark.task.clone(), start.mark.attempt);
+        let (task, attempt, slice) = (start.mark.task.clone(), start.mark.attempt, start.slice);
         let keeper = Keeper {
             folder: folder.to_owned(),
+            guard,
+            roots,
             start,
             began: Instant::now(),
             agent,
@@ -140,6 +170,12 @@ impl Keeper {
             tools: tools.map(TcpListener::from),
             link: None,
             alone_since: None,
+            run_ends: None,
+            expects_until: None,
+            slice,
+            metering,
+            meter: None,
+            is_uncounted: false,
             ending: None,
             said: Said::default(),
         };
@@ -159,7 +195,8 @@ impl Keeper {
         stream.set_read_timeout(None)?;
         stream.set_write_timeout(Some(PATIENCE))?;
         self.link = Some(Link { stream, incoming: Incoming::default(), floor: self.said.answered });
-        self.alone_since = None;
+        (self.alone_since, self.meter, self.is_uncounted) = (None, None, false);
+        self.expects_until = None;
         note_alone(&self.folder, None);
         Ok(())
     }
@@ -210,44 +247,11 @@ impl Keeper {
         Ok(())
     }
 
-    fn until_due(&self) -> Option<Duration> {
-        let now = Instant::now();
-        let dues = match (self.ending, self.alone_since) {
-            (Some((_, kill)), _) => [Some(kill), None],
-            (None, Some(since)) => [since.checked_add(self.start.grace()), self.deadline()],
-            (None, None) => [None, None],
-        };
-        dues.into_iter().flatten().min().map(|due| due.saturating_duration_since(now))
-    }
-
-    fn deadline(&self) -> Option<Instant> {
-        self.start.deadline.and_then(|left| self.began.checked_add(Duration::from_millis(left.0)))
-    }
-
-    /// Only what no coordinator sees to.
-    fn see_to_the_time(&mut self) {
-        let now = Instant::now();
-        if let Some((_, kill)) = self.ending {
-            if now >= kill {
-                self.kill();
-            }
-            return;
-        }
-        let Some(since) = self.alone_since else { return };
-        let is_late = self.deadline().is_some_and(|deadline| now >= deadline);
-        let is_forgotten = now.saturating_duration_since(since) >= self.start.grace();
-        if is_late || is_forgotten {
-            let why = if is_late { EndedBy::Deadline } else { EndedBy::Grace };
-            self.ending = Some((why, now + GRACE));
-            self.ask();
-        }
-    }
-
-    fn ask(&self) {
+    pub(super) fn ask(&self) {
         let _ = rustix::process::kill_process_group(self.main, Signal::TERM);
     }
 
-    fn kill(&self) {
+    pub(super) fn kill(&self) {
         let _ = rustix::process::kill_process_group(self.main, Signal::KILL);
         let _ = rustix::process::kill_process(self.main, Signal::KILL);
     }
@@ -263,12 +267,37 @@ impl Keeper {
         }
         loop {
             match link.incoming.next() {
+                Ok(Some(Frame { kind: Kind::Grant, number, bytes })) => {
+                    if self.grant(&bytes)
+                        && Frame::new(Kind::Granted, number, Vec::new()).write(&mut link.stream).is_err()
+                    {
+                        return self.is_alone();
+                    }
+                }
+                Ok(Some(Frame { kind: Kind::Leave, .. })) => return self.is_handed_over(),
                 Ok(Some(frame)) => self.carry_out(frame, link.floor),
                 Ok(None) => break,
                 Err(_) => return self.is_alone(),
             }
         }
         self.link = Some(link);
+    }
+
+    /// Whether that could be read.
+    fn grant(&mut self, slice: &[u8]) -> bool {
+        match serde_json::from_slice(slice) {
+            Ok(slice) => {
+                self.slice = slice;
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// What it may use, and for how long, is seen to only where none comes.
+    fn is_handed_over(&mut self) {
+        self.is_alone();
+        self.expects_until = Instant::now().checked_add(HANDING_OVER);
     }
 
     fn is_alone(&mut self) {
@@ -286,6 +315,7 @@ impl Keeper {
             }
             Kind::Close => self.closing = true,
             Kind::Heard => self.said.heard = self.said.heard.max(number),
+            Kind::Until => self.run_ends = Instant::now().checked_add(Duration::from_millis(number)),
             Kind::Keep => self.said.kept.push(String::from_utf8_lossy(&bytes).into_owned()),
             _ => {}
         }
@@ -329,8 +359,9 @@ impl Keeper {
             version: VERSION,
             agent: self.agent,
             said,
-            ending: self.ending.map(|(why, _)| why),
+            ending: self.ending.map(|ending| ending.why),
             has_tools: self.tools.is_some(),
+            slice: self.slice,
         };
         Frame::json(Kind::Welcome, &welcome)?.write(&mut stream)?;
         if let Some(tools) = &self.tools {
@@ -346,8 +377,11 @@ impl Keeper {
     /// After the agent: ends what is left of it, and says how it was.
     fn collect(&mut self) -> io::Result<ExitRecord> {
         self.kill();
-        let (status, took): (ExitStatus, Processes) = collecting::collect(self.main)?;
+        self.guard.iter().for_each(Guard::over);
+        let (status, mut took): (ExitStatus, Processes) = collecting::collect(self.main)?;
         children::forget(self.agent.pid);
+        let reached = self.guard.take().and_then(|guard| guard.finish(status.into(), &mut took));
+        self.roots.leave();
         end_all_below();
         let length = rustix::fs::fstat(io::stdout()).map_or(0, |stat| stat.st_size as u64);
         let said = Said { worked: self.worked(), ..std::mem::take(&mut self.said) };
@@ -356,9 +390,10 @@ impl Keeper {
             signal: std::os::unix::process::ExitStatusExt::signal(&status),
             took,
             length,
-            ended_by: self.ending.map_or(EndedBy::Itself, |(why, _)| why),
+            ended_by: self.ending.map_or(EndedBy::Itself, |ending| ending.why),
             agent: self.agent,
             state: said,
+            reached,
         })
     }
 }

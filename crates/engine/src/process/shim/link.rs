@@ -7,10 +7,12 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use conductor_core::run::event::{Process, Processes};
+use conductor_core::schedule::slices::Slice;
 use conductor_core::values::ids::{Attempt, TaskId};
 use conductor_core::values::units::Millis;
 use rustix::process::Signal;
@@ -18,10 +20,10 @@ use tokio::sync::watch;
 
 use super::super::children::{self, OfAttempt};
 use super::super::control_group::LeftGroups;
-use super::super::{Exit, Launch, Mark, Outputs, exit, located, pid, tree};
-use super::frames::{Frame, Kind, VERSION};
+use super::super::{Ended, Exit, Launch, Mark, Outputs, exit, located, pid, tree};
+use super::frames::{Frame, KNOWS_UNTIL, Kind, READS, VERSION};
 use super::records::{EndedBy, ExitRecord, Said, ShimRecord};
-use super::{Address, COMMAND, Hello, Start, Welcome, passing};
+use super::{Address, COMMAND, Hello, Start, Welcome, of_shim, passing};
 
 /// How long a shim may take to answer. It has nothing else to do; one that was stopped does not answer at all.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -43,6 +45,8 @@ pub(crate) struct Through {
     pub(crate) secret: String,
     pub(crate) grace: Millis,
     pub(crate) deadline: Option<Millis>,
+    /// What the agent may use without a coordinator, until it is known how much that is.
+    pub(crate) slice: Slice,
     /// What listens for the agent's calls of tools.
     pub(crate) tools: Option<Arc<OwnedFd>>,
 }
@@ -57,25 +61,57 @@ enum End {
 
 /// What the shim is told beside what is for the agent.
 #[derive(Debug, Clone)]
-pub(crate) struct Notes(mpsc::Sender<Frame>);
+pub(crate) struct Notes {
+    frames: mpsc::Sender<Frame>,
+    /// Of what the shim understands.
+    version: u32,
+    /// The newest grant that holds.
+    confirmed: Arc<AtomicU64>,
+}
 
 impl Notes {
+    pub(crate) fn grant(&self, number: u64, slice: &Slice) {
+        if let Ok(bytes) = serde_json::to_vec(slice) {
+            let _ = self.frames.send(Frame::new(Kind::Grant, number, bytes));
+        }
+    }
+
+    /// How much of the run's time is left; nothing where that has no end.
+    pub(crate) fn until(&self, left: Option<Duration>) {
+        if self.version >= KNOWS_UNTIL {
+            let left = left.map_or(u64::MAX, |left| left.as_millis() as u64);
+            let _ = self.frames.send(Frame::new(Kind::Until, left, Vec::new()));
+        }
+    }
+
+    pub(crate) fn confirmed(&self) -> u64 {
+        self.confirmed.load(Ordering::Acquire)
+    }
+
     pub(crate) fn heard(&self, place: u64) {
-        let _ = self.0.send(Frame::new(Kind::Heard, place, Vec::new()));
+        let _ = self.frames.send(Frame::new(Kind::Heard, place, Vec::new()));
     }
 
     pub(crate) fn keep(&self, note: String) {
-        let _ = self.0.send(Frame::new(Kind::Keep, 0, note.into_bytes()));
+        let _ = self.frames.send(Frame::new(Kind::Keep, 0, note.into_bytes()));
     }
 
     pub(in super::super) fn say(&self, place: Option<u64>, bytes: Vec<u8>) {
         let number = place.map_or(0, |place| place + 1);
-        let _ = self.0.send(Frame::new(Kind::Say, number, bytes));
+        let _ = self.frames.send(Frame::new(Kind::Say, number, bytes));
     }
 
     pub(in super::super) fn close(&self) {
-        let _ = self.0.send(Frame::bare(Kind::Close));
+        let _ = self.frames.send(Frame::bare(Kind::Close));
     }
+}
+
+/// Who holds whom, and what that may use.
+struct Held {
+    agent: Process,
+    shim: Process,
+    version: u32,
+    slice: Slice,
 }
 
 /// An agent that a shim holds.
@@ -88,7 +124,11 @@ pub(crate) struct ShimLink {
     child: Option<Child>,
     stream: Option<UnixStream>,
     notes: Notes,
+    /// What it was started with, or held when it was taken hold of.
+    slice: Slice,
     end: watch::Receiver<Option<End>>,
+    /// It is for another coordinator to take hold of.
+    is_let_go: bool,
 }
 
 impl ShimLink {
@@ -103,7 +143,7 @@ impl ShimLink {
         command.arg(COMMAND).arg(&through.folder).env_clear().envs(mark.of_shim(&through.folder));
         command.current_dir("/").stdin(OwnedFd::from(theirs)).stdout(output).stderr(errors).process_group(0);
         let starting = children::starting();
-        let mut child = command.spawn()?;
+        let mut child = command.spawn().map_err(of_shim)?;
         let number = child.id();
         let start_time = tree::start_time(number).unwrap_or(0);
         let shim = Process { pid: number, start_time };
@@ -111,7 +151,10 @@ impl ShimLink {
         drop(starting);
         drop(command);
         match begin(&ours, through, launch, mark) {
-            Ok(agent) => ShimLink::over(&through.folder, agent, Some(shim), Some(child), ours),
+            Ok(agent) => {
+                let held = Held { agent, shim, version: VERSION, slice: through.slice };
+                ShimLink::over(&through.folder, held, Some(child), ours)
+            }
             Err(error) => {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -121,13 +164,8 @@ impl ShimLink {
         }
     }
 
-    fn over(
-        folder: &Path,
-        agent: Process,
-        shim: Option<Process>,
-        child: Option<Child>,
-        stream: UnixStream,
-    ) -> io::Result<ShimLink> {
+    fn over(folder: &Path, held: Held, child: Option<Child>, stream: UnixStream) -> io::Result<ShimLink> {
+        let Held { agent, shim, version, slice } = held;
         stream.set_read_timeout(None)?;
         stream.set_write_timeout(None)?;
         let (notes, to_say) = mpsc::channel::<Frame>();
@@ -140,11 +178,14 @@ impl ShimLink {
             }
         };
         let (ended, end) = watch::channel(None);
+        let confirmed = Arc::new(AtomicU64::new(0));
+        let hears = confirmed.clone();
         let (mut reading, place) = (stream.try_clone()?, folder.to_owned());
         let read = move || {
             let end = loop {
                 match Frame::read(&mut reading) {
                     Ok(frame) if frame.kind == Kind::Ended => break frame.read_json().ok(),
+                    Ok(frame) if frame.kind == Kind::Granted => hears.store(frame.number, Ordering::Release),
                     Ok(_) => {}
                     Err(_) => break ExitRecord::read(&place),
                 }
@@ -153,17 +194,19 @@ impl ShimLink {
         };
         std::thread::Builder::new().name("to shim".into()).spawn(write)?;
         std::thread::Builder::new().name("from shim".into()).spawn(read)?;
-        let (folder, notes, stream) = (folder.to_owned(), Notes(notes), Some(stream));
-        Ok(ShimLink { folder, agent, shim, child, stream, notes, end })
+        let (folder, stream, shim) = (folder.to_owned(), Some(stream), Some(shim));
+        let notes = Notes { frames: notes, version, confirmed };
+        Ok(ShimLink { folder, agent, shim, child, stream, notes, slice, end, is_let_go: false })
     }
 
     /// One that has ended while no coordinator was there.
     fn ended(folder: &Path, record: ExitRecord) -> ShimLink {
         let agent = record.agent;
         let (_, end) = watch::channel(Some(End::Exited(Box::new(record))));
-        let notes = Notes(mpsc::channel().0);
-        let folder = folder.to_owned();
-        ShimLink { folder, agent, shim: None, child: None, stream: None, notes, end }
+        let notes = Notes { frames: mpsc::channel().0, version: VERSION, confirmed: Arc::default() };
+        let (folder, slice) = (folder.to_owned(), Slice::WITHOUT_END);
+        let (shim, child, stream, is_let_go) = (None, None, None, false);
+        ShimLink { folder, agent, shim, child, stream, notes, slice, end, is_let_go }
     }
 
     /// How long the agent's output was when it ended; nothing while it goes on.
@@ -180,6 +223,10 @@ impl ShimLink {
 
     pub(in super::super) fn notes(&self) -> Notes {
         self.notes.clone()
+    }
+
+    pub(in super::super) fn slice(&self) -> Slice {
+        self.slice
     }
 
     pub(in super::super) async fn exited(&self) {
@@ -203,6 +250,14 @@ impl ShimLink {
         }
     }
 
+    /// Leaves the agent to its shim, which has taken in all that was said by then when this returns. One that does not answer
+    /// is left all the same: the next coordinator deals with it.
+    pub(in super::super) async fn let_go(&mut self) {
+        self.is_let_go = true;
+        let _ = self.notes.frames.send(Frame::bare(Kind::Leave));
+        let _ = tokio::time::timeout(PATIENCE, self.exited()).await;
+    }
+
     fn kill_shim(&self) {
         let is_that = |shim: &Process| tree::start_time(shim.pid) == Some(shim.start_time);
         if let Some(shim) = self.shim.filter(is_that) {
@@ -215,7 +270,7 @@ impl ShimLink {
     }
 
     /// After its end: nothing of it is left behind.
-    pub(in super::super) async fn finish(mut self, mark: &Mark) -> io::Result<(Exit, Processes)> {
+    pub(in super::super) async fn finish(mut self, mark: &Mark) -> io::Result<Ended> {
         let end = self.end.borrow().clone();
         let is_there = |shim: &Process| tree::start_time(shim.pid) == Some(shim.start_time);
         if let Some(number) = self.shim.filter(is_there).and_then(|shim| pid(shim.pid)) {
@@ -231,8 +286,13 @@ impl ShimLink {
         }
         self.forget();
         Ok(match end {
-            Some(End::Exited(record)) => (record.exit(), record.took),
-            None | Some(End::Lost) => (Exit::Signal(Signal::KILL.as_raw()), Processes::default()),
+            Some(End::Exited(record)) => {
+                Ended { exit: record.exit(), took: record.took, reached: record.reached }
+            }
+            None | Some(End::Lost) => {
+                let exit = Exit::Signal(Signal::KILL.as_raw());
+                Ended { exit, took: Processes::default(), reached: None }
+            }
         })
     }
 
@@ -244,7 +304,9 @@ impl ShimLink {
 /// One that is let go of before its end, by an error or a panic, does not go on.
 impl Drop for ShimLink {
     fn drop(&mut self) {
-        self.signal(Signal::KILL);
+        if !self.is_let_go {
+            self.signal(Signal::KILL);
+        }
         self.forget();
         // The threads that read and write are let out.
         self.stream.as_ref().inspect(|stream| drop(stream.shutdown(std::net::Shutdown::Both)));
@@ -267,16 +329,17 @@ fn begin(mut stream: &UnixStream, through: &Through, launch: &Launch, mark: &Mar
         args: launch.args.clone(),
         env: launch.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
         directory: launch.directory.clone(),
-        memory: launch.memory,
+        limits: launch.limits.clone(),
         grace: through.grace,
         deadline: through.deadline,
+        slice: through.slice,
         brings_tools: through.tools.is_some(),
     };
-    Frame::json(Kind::Start, &start)?.write(&mut stream)?;
+    Frame::json(Kind::Start, &start)?.write(&mut stream).map_err(of_shim)?;
     if let Some(tools) = &through.tools {
-        passing::give(stream, tools.as_fd())?;
+        passing::give(stream, tools.as_fd()).map_err(of_shim)?;
     }
-    let answer = Frame::read(&mut stream)?;
+    let answer = Frame::read(&mut stream).map_err(of_shim)?;
     match answer.kind {
         Kind::Started => answer.read_json(),
         Kind::Failed if answer.number != 0 => Err(io::Error::from_raw_os_error(answer.number as i32)),
@@ -310,6 +373,22 @@ pub(crate) fn attach(folder: &Path, secret: &str, mark: &Mark) -> Option<Attache
     left().or_else(|| taken(folder, secret, mark).ok().flatten()).or_else(left)
 }
 
+/// Why its shim has ended an agent while no coordinator was there, if it has.
+pub(crate) fn why_ended(folder: &Path) -> Option<&'static str> {
+    match ExitRecord::read(folder)?.ended_by {
+        EndedBy::Itself => None,
+        EndedBy::Grace => Some("was ended: no coordinator came within its orphan_grace"),
+        EndedBy::Deadline => Some("was ended without a coordinator: its time-out was reached"),
+        EndedBy::RunTime => Some("was ended without a coordinator: the time of the run was up"),
+        EndedBy::Budget => {
+            Some("was ended without a coordinator: it had used its part of what the caps leave")
+        }
+        EndedBy::Uncounted => {
+            Some("was ended without a coordinator: a cap holds, and it does not tell what it uses")
+        }
+    }
+}
+
 fn after(folder: &Path, record: ExitRecord) -> Option<Attached> {
     let said = record.state.clone();
     (record.ended_by == EndedBy::Itself).then(|| {
@@ -329,11 +408,13 @@ fn taken(folder: &Path, secret: &str, mark: &Mark) -> io::Result<Option<Attached
     Frame::json(Kind::Hello, &hello)?.write(&mut stream)?;
     let welcome: Welcome = Frame::read(&mut stream)?.read_json()?;
     let tools = welcome.has_tools.then(|| passing::take(&stream)).transpose()?;
-    if welcome.version != VERSION || welcome.agent != record.agent || welcome.ending.is_some() {
+    if !READS.contains(&welcome.version) || welcome.agent != record.agent || welcome.ending.is_some() {
         return Ok(None);
     }
     remember(record.shim, mark);
-    let link = ShimLink::over(folder, record.agent, Some(record.shim), None, stream)?;
+    let Welcome { version, slice, .. } = welcome;
+    let held = Held { agent: record.agent, shim: record.shim, version, slice };
+    let link = ShimLink::over(folder, held, None, stream)?;
     let spared = Some((folder.to_owned(), record.name()));
     Ok(Some(Attached { link, said: welcome.said, tools, spared }))
 }

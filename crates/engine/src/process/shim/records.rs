@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use conductor_core::plan::Reached;
 use conductor_core::run::event::{Process, Processes};
 use conductor_core::values::ids::{Attempt, TaskId};
 use conductor_core::values::units::{Millis, Timestamp};
@@ -65,6 +66,12 @@ pub enum EndedBy {
     Grace,
     /// Its time was up while no coordinator was there.
     Deadline,
+    /// The time of the run was up while no coordinator was there.
+    RunTime,
+    /// It had used up its slice of what the run has left while no coordinator was there.
+    Budget,
+    /// A cap holds, and what it uses cannot be counted without a coordinator.
+    Uncounted,
 }
 
 /// How an agent has ended, as it is written down for a coordinator that was not there.
@@ -78,6 +85,9 @@ pub struct ExitRecord {
     pub ended_by: EndedBy,
     pub agent: Process,
     pub state: Said,
+    /// The limit it was ended for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reached: Option<Reached>,
 }
 
 impl ExitRecord {
@@ -132,6 +142,12 @@ pub(crate) fn folders(run_folder: &Path) -> Vec<PathBuf> {
 /// Nothing is needed of the shims of a run any more: its attempts are over, and that is recorded.
 pub(crate) fn clear(run_folder: &Path) {
     let _ = fs::remove_dir_all(run_folder.join("shims"));
+}
+
+/// Whether the shim of this folder lives and speaks in another way than this program does.
+pub(crate) fn is_of_another_version(folder: &Path) -> bool {
+    ShimRecord::read(folder)
+        .is_some_and(|record| !super::frames::READS.contains(&record.version) && record.lives())
 }
 
 /// Since when no coordinator has been there, for those who look on.
@@ -201,6 +217,7 @@ mod tests {
             ended_by: EndedBy::Grace,
             agent: process(1),
             state: Said { answered: 3, heard: 2, kept: vec!["x".into()], worked: Millis(7) },
+            reached: None,
         };
         record.write(folder.path()).unwrap();
         assert_eq!(ExitRecord::read(folder.path()), Some(record.clone()));

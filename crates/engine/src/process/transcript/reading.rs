@@ -37,7 +37,7 @@ impl Reader {
         Reader { place, ..self }
     }
 
-    pub(super) fn place(&self) -> u64 {
+    pub(crate) fn place(&self) -> u64 {
         self.place
     }
 

@@ -1,5 +1,7 @@
 use conductor_core::plan::{Plan, Task, Work};
-use conductor_core::run::event::{AgentChoice, Event, ModelUsage, Options, Planning, Record, Usage};
+use conductor_core::run::event::{
+    AgentChoice, Event, ModelUsage, Options, Outcome, Phases, Planning, Processes, Record, Usage,
+};
 use conductor_core::values::ids::{Attempt, TaskId};
 use conductor_core::values::units::{Millis, Tick, Timestamp, Usd};
 use serde_json::Value;
@@ -26,6 +28,7 @@ fn tally(agent: &str, model: &str) -> Tally {
         (0, Event::PlanningAccounted { planning }),
         (0, Event::RunStarted { options: Box::new(Options::with_slots(1)) }),
         (1, Event::AttemptStarted { task: task.clone(), attempt, executor: 1, choice, on }),
+        (8, ended(&task)),
         (8, Event::TaskCompleted { task, commit: None }),
     ];
     let record = |(seq, (secs, event)): (usize, (u64, Event))| Record {
@@ -36,6 +39,19 @@ fn tally(agent: &str, model: &str) -> Tally {
     };
     let records: Vec<Record> = events.into_iter().enumerate().map(record).collect();
     Tally::of(&records)
+}
+
+fn ended(task: &TaskId) -> Event {
+    let processes = Processes {
+        cpu: Millis(2_500),
+        memory: 100 << 20,
+        memory_together: 300 << 20,
+        read: 0,
+        written: 4_096,
+    };
+    let phases = Some(Phases { processes: Some(processes), ..Phases::default() });
+    let (attempt, outcome, elapsed) = (Attempt(1), Outcome::Succeeded, Millis(7_000));
+    Event::AttemptEnded { task: task.clone(), attempt, outcome, elapsed, executor: 1, change: None, phases }
 }
 
 fn gauges() -> Gauges {
@@ -52,7 +68,8 @@ fn both() -> [String; 2] {
     let (tally, appends) = (tally("claude", "opus"), appends());
     [Format::Prometheus, Format::OpenMetrics].map(|format| {
         let deliveries = Deliveries { delivered: 7, retried: 2, dead: 1, waiting: 3 };
-        let beside = Beside { appends: Some(&appends), deliveries: Some(deliveries) };
+        let fleet = Fleet { here: 2, drained: 1, away: 3, busy: 4, free: 5 };
+        let beside = Beside { appends: Some(&appends), deliveries: Some(deliveries), fleet: Some(fleet) };
         let text = text(&tally, &gauges(), beside, format);
         text.replace(env!("CARGO_PKG_VERSION"), "VERSION")
     })
@@ -91,7 +108,7 @@ fn every_metric_is_in_the_text_and_told_what_it_is() {
     }
     assert_eq!(text.matches("# TYPE").count(), METRICS.len());
     let without = super::text(&Tally::default(), &Gauges::default(), Beside::default(), Format::Prometheus);
-    for Metric { name, .. } in [APPENDS, DELIVERIES, DELIVERY_QUEUE] {
+    for Metric { name, .. } in [APPENDS, DELIVERIES, DELIVERY_QUEUE, WORKERS, WORKER_SLOTS] {
         assert!(!without.contains(name), "{name} is known only where it is measured");
     }
 }

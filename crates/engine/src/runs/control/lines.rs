@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use conductor_core::run::event::{Event, Record};
 use conductor_core::schedule::Request;
-use conductor_core::values::units::{Tick, Timestamp};
+use conductor_core::values::units::{Millis, Tick, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::{ControlError, Followed};
@@ -23,6 +23,13 @@ pub(super) enum Question {
     Look(Query),
     /// Everything that happens from now on, a line each.
     Follow,
+    /// To leave the run to the one who asks, of this version; what holds it up for longer than this ends the matter.
+    HandOver {
+        version: String,
+        patience: Millis,
+    },
+    /// The one who asked that is ready.
+    Take,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -33,6 +40,10 @@ pub(super) enum Reply {
     Seen(View),
     /// What follows comes after the event of this number.
     Following(u64),
+    /// What the run's coordinator waits for before it leaves the run.
+    Awaits(Vec<String>),
+    /// It waits for nothing but the one who asks.
+    Ready,
 }
 
 /// A record as it goes over the socket.
@@ -81,7 +92,7 @@ pub(super) fn followed(line: &[u8]) -> Option<io::Result<Followed>> {
     let line = line.strip_suffix(b"\n")?;
     let told = match serde_json::from_slice::<Told<Event>>(line) {
         Ok(Told { seq, at, tick, event }) => {
-            Ok(Followed::Record(Record { seq, at, tick: Tick(tick), event }))
+            Ok(Followed::Record(Box::new(Record { seq, at, tick: Tick(tick), event })))
         }
         Err(error) => match serde_json::from_slice(line) {
             Ok(Missed { missed }) => Ok(Followed::Missed { after: missed }),

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use tracing::Instrument as _;
 
 use super::lines::{self, LONGEST_REQUEST, Question, Reply};
-use super::{Address, NAME};
+use super::{Address, NAME, handover};
 use crate::dispatch::{Control, View};
 use crate::stores::bus::News;
 
@@ -95,6 +95,13 @@ impl Connection {
                     self.tell_all(writer).await;
                     return;
                 }
+                Ok(Question::HandOver { version, patience }) => {
+                    let _held = held;
+                    handover::serve(&self.control, (version, patience), lines, writer).await;
+                    return;
+                }
+                // Only the one who asked to have the run can take it.
+                Ok(Question::Take) => return,
                 Ok(Question::Look(query)) => {
                     tracing::trace!(?query, "asked on the control socket");
                     match self.control.look(query).await {

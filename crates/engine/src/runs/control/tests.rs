@@ -78,7 +78,7 @@ async fn both_clients_ask_look_and_follow_alike() {
     }
     let blocked = tokio::task::spawn_blocking(move || other.1.map(Result::unwrap).collect::<Vec<_>>());
     assert_eq!(told, blocked.await.unwrap());
-    let all: Vec<Followed> = batch(7, 3).iter().cloned().map(Followed::Record).collect();
+    let all: Vec<Followed> = batch(7, 3).iter().cloned().map(Box::new).map(Followed::Record).collect();
     assert_eq!(told, all);
 }
 

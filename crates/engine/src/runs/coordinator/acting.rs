@@ -21,6 +21,11 @@ impl Coordinator {
             Action::Start { task, attempt, executor, choice, start_from } => {
                 if let Some(place) = self.scheduler.run().place(&task) {
                     let (context, plan) = (self.worker.context.clone(), self.scheduler.run().plan().clone());
+                    // Said before this coordinator took the run up, it was told to none.
+                    let priority = self.scheduler.run().priority(place);
+                    if priority != plan.tasks[place].priority {
+                        self.dispatch.prioritize(&task, priority);
+                    }
                     self.start(Order { context, plan, place, task, attempt, executor, choice, start_from });
                 }
             }

@@ -66,7 +66,11 @@ impl Coordinator {
         match message {
             Message::Input(input) | Message::Told(input, _) => self.note_end(input),
             Message::KillAll => self.is_killed = true,
-            Message::Asked(..) | Message::Look(..) | Message::Follow(_) => {}
+            Message::Asked(..)
+            | Message::Look(..)
+            | Message::Follow(_)
+            | Message::HandOver(_)
+            | Message::Take => {}
         }
     }
 

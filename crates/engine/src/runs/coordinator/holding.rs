@@ -84,7 +84,7 @@ impl Coordinator {
 
     /// Waits until these are durable, and publishes them. What was decided meanwhile is given back: nothing of it is
     /// recorded or done, but for stops.
-    async fn record(
+    pub(super) async fn record(
         &mut self,
         records: Vec<Record>,
         illegal: Option<IllegalEvent>,
@@ -107,6 +107,11 @@ impl Coordinator {
             let plan = self.scheduler.run().plan().clone();
             self.worker.plan.set(plan.clone());
             self.dispatch.amend(&plan);
+        }
+        for record in records.iter() {
+            if let Event::PriorityChanged { task, priority } = &record.event {
+                self.dispatch.prioritize(task, *priority);
+            }
         }
         self.publish(&records);
         Ok(held)

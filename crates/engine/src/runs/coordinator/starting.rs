@@ -13,6 +13,7 @@ use conductor_core::values::ids::{RunId, TaskId};
 use tokio::sync::mpsc;
 
 use super::backlog::Backlog;
+use super::handing_over::Handovers;
 use super::sweeping::Sweeps;
 use super::viewing::Views;
 use super::{Coordinator, CoordinatorError, Start, Workers, World};
@@ -35,7 +36,7 @@ impl Coordinator {
         world: World,
     ) -> Result<(Coordinator, mpsc::UnboundedReceiver<String>), CoordinatorError> {
         let id = world.log.run().clone();
-        let reattaching = reattaching(&id, &run, &world);
+        let (reattaching, ended) = reattaching(&id, &run, &world);
         let attached = reattaching.attached();
         let goes_on = |task: &TaskId| attached.contains_key(task);
         clear_processes(&id, &run, &world.claim, &reattaching.spared(), goes_on);
@@ -52,14 +53,13 @@ impl Coordinator {
         let link = Link::new(sender.clone(), notices.clone());
         let mut worker = Worker::new(Arc::new(context), run.plan().clone(), workspaces, caller, link);
         worker.services.reattaching = reattaching;
-        let shim = shim.filter(|_| workers.is_none());
-        let worker = equipped(worker, shim, &claim, &start.options.limits);
+        let worker = equipped(worker, shim.filter(|_| workers.is_none()), &claim, &start.options.limits);
         let (left, troubles) = worker.workspaces.rescue_left(&run, goes_on);
-        troubles.into_iter().chain(uncounted).for_each(|trouble| worker.notice(trouble));
-        let durable = run.seq();
-        let mut clock = Clock::start();
+        troubles.into_iter().chain(uncounted).chain(ended).for_each(|trouble| worker.notice(trouble));
+        let (durable, mut clock) = (run.seq(), Clock::start());
         let left = left.into_iter().map(|(task, left)| (task, redact::known().change(left))).collect();
-        let resume_state = ResumeState { reopen: start.reopen, left, used, attached };
+        let resume_state =
+            ResumeState { reopen: start.reopen, left, used, attached, taken_over: start.taken_over };
         let (scheduler, first) = Scheduler::take_up(run, start.options, clock.now(), resume_state)?;
         let teardown = Teardown::new(worker.services.processes.clone(), claim.directory());
         let coordinator = Coordinator {
@@ -73,6 +73,7 @@ impl Coordinator {
             bus: Bus::new(durable),
             control: Control::new(sender),
             messages,
+            handovers: Handovers::of(workers.is_some()),
             dispatch: dispatch(workers, &worker),
             worker,
             attempts: HashMap::new(),
@@ -101,23 +102,24 @@ impl Coordinator {
     }
 }
 
-/// What goes on without a coordinator, or has come to its end meanwhile.
-fn reattaching(id: &RunId, run: &Run, world: &World) -> Reattaching {
+/// What goes on without a coordinator, or has come to its end meanwhile; and which agents were ended.
+fn reattaching(id: &RunId, run: &Run, world: &World) -> (Reattaching, Vec<String>) {
     let reattaching = Reattaching::default();
-    if world.shim.is_some() && world.workers.is_none() {
-        reattaching.find(id, run, world.claim.directory(), &world.output);
-    }
-    reattaching
+    let ended = match world.shim.is_some() && world.workers.is_none() {
+        true => reattaching.find(id, run, world.claim.directory(), &world.output),
+        false => Vec::new(),
+    };
+    (reattaching, ended)
 }
 
 /// With all that it takes to start processes that can be found again.
 fn equipped(worker: Worker, shim: Option<PathBuf>, claim: &RunClaim, limits: &Limits) -> Arc<Worker> {
-    // What agents use meanwhile counts against no cap until the run is resumed: they go on only where the user says so.
-    let grace = limits.orphan_grace.filter(|grace| grace.0 > 0);
+    let grace = Some(limits.orphan_grace()).filter(|grace| grace.0 > 0);
     let run_folder = || claim.directory().to_owned();
     let place =
         shim.zip(grace).map(|(program, grace)| ShimPlace { program, run_folder: run_folder(), grace });
     place.map(|place| worker.services.shims.set(place));
+    worker.services.slices.look_at(limits);
     worker.services.processes.record_descent(claim.directory());
     Arc::new(worker)
 }
@@ -146,9 +148,10 @@ fn context(id: &RunId, world: &World, ours: Vec<PathBuf>, limits: &Limits) -> Ru
 
 /// Attempts are carried out by this process, unless there are other workers.
 fn dispatch(workers: Option<Workers>, worker: &Arc<Worker>) -> Arc<dyn Dispatch> {
+    let here = Arc::new(Local::new(worker.clone()));
     match workers {
-        Some(workers) => workers(worker.link.clone()),
-        None => Arc::new(Local::new(worker.clone())),
+        Some(workers) => workers(worker.link.clone(), here),
+        None => here,
     }
 }
 

@@ -42,6 +42,10 @@ impl Sweeps {
         self.begun.remove(&executor)
     }
 
+    pub(super) fn is_busy(&self) -> bool {
+        self.begun.values().any(|sweep| !sweep.is_finished())
+    }
+
     /// Those that have not begun are left to the end of the run, which clears side by side.
     pub(super) async fn end(&mut self) {
         self.turn.close();

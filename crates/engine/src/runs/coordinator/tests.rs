@@ -138,7 +138,7 @@ async fn taken_up(
         shim: None,
         workers: None,
     };
-    let start = Start { options: Options::with_slots(1), reopen: false };
+    let start = Start { options: Options::with_slots(1), taken_over: None, reopen: false };
     Coordinator::new(run, start, world).unwrap().0
 }
 

@@ -58,7 +58,8 @@ impl Coordinator {
                     board.complete(&mut snapshot);
                     let (run, directory, away) = (self.id.clone(), self.directory.clone(), self.away.clone());
                     let (pid, appends) = (std::process::id(), self.log.append_times().so_far());
-                    Arc::new(LiveView { run, directory, pid, snapshot, away, appends })
+                    let workers = self.dispatch.workers();
+                    Arc::new(LiveView { run, directory, pid, snapshot, away, appends, workers })
                 }))
             }
             Query::Why(task) => {

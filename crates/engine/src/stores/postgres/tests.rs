@@ -130,6 +130,30 @@ async fn appends_to_postgresql() {
     }
 }
 
+/// As a coordinator does it: each append has what came while the last one was under way.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "a measurement"]
+async fn figures_of_appends_to_postgresql() {
+    const OFFERED: f64 = 20_000.0;
+    const MOST: u64 = 1_000;
+    let Some(server) = servers::or_skip(servers::Postgres::start()) else { return };
+    let machines = Machines::sharing(server, "grouped");
+    let log = machines.begun(0).await;
+    let (begun, mut done) = (std::time::Instant::now(), 0);
+    while begun.elapsed() < Duration::from_secs(5) {
+        let come = (begun.elapsed().as_secs_f64() * OFFERED) as u64;
+        let many = come.saturating_sub(done).min(MOST);
+        if many == 0 {
+            tokio::task::yield_now().await;
+            continue;
+        }
+        let records: Vec<Record> = (1..=many).map(|more| paused(2 + done + more)).collect();
+        log.append(&records).await.unwrap();
+        done += many;
+    }
+    servers::figure("postgresql.events_per_s", done as f64 / begun.elapsed().as_secs_f64());
+}
+
 async fn a_run_is_one_machines_until_nothing_is_heard_of_it(server: servers::Postgres) -> servers::Postgres {
     let machines = Machines::sharing(server, "held");
     let log = machines.begun(0).await;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http_body_util::combinators::BoxBody;
@@ -16,8 +17,8 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
-use tokio::net::TcpListener;
-use tokio::sync::OnceCell;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OnceCell, watch};
 use tokio::task::JoinHandle;
 
 use super::ToolHandler;
@@ -30,6 +31,7 @@ type Answer = Response<BoxBody<Bytes, Infallible>>;
 #[derive(Default)]
 pub(crate) struct ToolServer {
     handlers: Handlers,
+    door: Door,
     open: OnceCell<Open>,
     /// Where agents call that another coordinator has told where to.
     earlier: Mutex<Vec<Serving>>,
@@ -47,6 +49,43 @@ struct Serving(JoinHandle<()>);
 impl Drop for Serving {
     fn drop(&mut self) {
         self.0.abort();
+    }
+}
+
+/// While it is shut, who calls waits in the system's queue: for us, or for the coordinator after us.
+#[derive(Clone, Default)]
+struct Door {
+    shut: watch::Sender<bool>,
+    /// Calls that were let in and are not answered yet.
+    inside: Arc<AtomicUsize>,
+}
+
+impl Door {
+    /// The next one who calls.
+    async fn answer(&self, listener: &TcpListener) -> io::Result<(TcpStream, Inside)> {
+        let mut shut = self.shut.subscribe();
+        loop {
+            // The one who could shut it is held here.
+            let _ = shut.wait_for(|shut| !shut).await;
+            tokio::select! {
+                biased;
+                _ = shut.wait_for(|shut| *shut) => {}
+                accepted = listener.accept() => {
+                    let (stream, _) = accepted?;
+                    self.inside.fetch_add(1, Ordering::AcqRel);
+                    return Ok((stream, Inside(self.inside.clone())));
+                }
+            }
+        }
+    }
+}
+
+/// One who was let in.
+struct Inside(Arc<AtomicUsize>);
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -82,7 +121,7 @@ impl Drop for ToolToken {
 
 impl ToolServer {
     pub(crate) async fn admit(&self, tool_handler: ToolHandler) -> io::Result<ToolToken> {
-        let open = self.open.get_or_try_init(|| Open::new(self.handlers.clone())).await?;
+        let open = self.open.get_or_try_init(|| Open::new(self.handlers.clone(), self.door.clone())).await?;
         let path = path_of(&tool_handler);
         let url = format!("http://127.0.0.1:{}{path}", open.port);
         Ok(self.let_in(tool_handler, path, ToolAccess { url, token: token()? }))
@@ -100,7 +139,7 @@ impl ToolServer {
         let listener = std::net::TcpListener::from(listener.try_clone()?);
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
-        let serving = Serving(tokio::spawn(serve(listener, self.handlers.clone())));
+        let serving = Serving(tokio::spawn(serve(listener, self.handlers.clone(), self.door.clone())));
         self.earlier.lock().unwrap_or_else(PoisonError::into_inner).push(serving);
         Ok(token)
     }
@@ -108,6 +147,16 @@ impl ToolServer {
     /// What listens for calls, for those that hold it open when we are gone.
     pub(crate) fn listener(&self) -> Option<Arc<OwnedFd>> {
         self.open.get().map(|open| open.listener.clone())
+    }
+
+    /// Whether calls are answered.
+    pub(crate) fn shut(&self, shut: bool) {
+        self.door.shut.send_replace(shut);
+    }
+
+    /// Whether no call is being answered. Of one that is shut this stays so.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.door.inside.load(Ordering::Acquire) == 0
     }
 
     fn let_in(&self, tool_handler: ToolHandler, path: String, access: ToolAccess) -> ToolToken {
@@ -133,27 +182,31 @@ fn token() -> io::Result<String> {
 }
 
 impl Open {
-    async fn new(handlers: Handlers) -> io::Result<Open> {
+    async fn new(handlers: Handlers, door: Door) -> io::Result<Open> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let port = listener.local_addr()?.port();
         let held = Arc::new(listener.as_fd().try_clone_to_owned()?);
-        let serving = Serving(tokio::spawn(serve(listener, handlers)));
+        let serving = Serving(tokio::spawn(serve(listener, handlers, door)));
         Ok(Open { port, listener: held, _serving: serving })
     }
 }
 
-async fn serve(listener: TcpListener, handlers: Handlers) {
+async fn serve(listener: TcpListener, handlers: Handlers, door: Door) {
     loop {
         // What cannot be accepted now comes again, if it is wanted.
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok((stream, inside)) = door.answer(&listener).await else {
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
             continue;
         };
         let handlers = handlers.clone();
         tokio::spawn(async move {
+            let _inside = inside;
             let answer = service_fn(move |request| answer(handlers.clone(), request));
-            // A conversation that breaks off is its agent's to begin anew.
-            let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
+            // A conversation that breaks off is its agent's to begin anew. A connection for each call: none is open that the
+            // coordinator after us would not have.
+            let serving =
+                http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(stream), answer);
+            let _ = serving.await;
         });
     }
 }
@@ -232,6 +285,24 @@ mod tests {
         drop(pass);
         let (status, _) = call(url, token, "tools/list", json!({})).await;
         assert_eq!(status, 401);
+    }
+
+    /// Who calls while it is shut is answered when it is open again, and no call that was let in is cut off.
+    #[tokio::test]
+    async fn a_call_waits_while_the_door_is_shut() {
+        let tool_server = ToolServer::default();
+        let pass = pass(&tool_server).await;
+        let (url, token) = (pass.access.url.clone(), pass.access.token.clone());
+        tool_server.shut(true);
+        let calling = tokio::spawn(call(url, token, "tools/list", json!({})));
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        assert!(!calling.is_finished() && tool_server.is_empty());
+        tool_server.shut(false);
+        let (status, _) = calling.await.unwrap();
+        assert_eq!(status, 200);
+        while !tool_server.is_empty() {
+            tokio::task::yield_now().await;
+        }
     }
 
     #[tokio::test]

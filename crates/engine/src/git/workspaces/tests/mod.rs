@@ -20,7 +20,7 @@ use conductor_core::run::event::{Failure, FailureClass};
 use super::*;
 use crate::git::merge::{self, Ending};
 use crate::git::users_git::{commit_all, git, init};
-use crate::git::{GitError, Repository};
+use crate::git::{GitError, InTheWay, Repository};
 
 struct Lab {
     _dir: tempfile::TempDir,
@@ -545,13 +545,21 @@ fn the_users_branch_is_brought_forward_only_when_that_is_safe() {
     fs::write(lab.repo.join("src/a.txt"), "dirty\n").unwrap();
     let left = merge::bring_home(&worktrees.run_repo, true, true).unwrap();
     let dirty = Some("its checkout has uncommitted changes".to_owned());
-    assert_eq!(left, Ending::Left { branch: "conductor/r1".into(), why: dirty, in_the_way: Vec::new() });
+    assert_eq!(
+        left,
+        Ending::Left { branch: "conductor/r1".into(), why: dirty, in_the_way: InTheWay::default() }
+    );
+    land(&worktrees, 1, "b", |dir| fs::write(dir.join("src/a.txt"), "ours\n").unwrap()).unwrap();
+    let Ending::Left { in_the_way, .. } = merge::bring_home(&worktrees.run_repo, false, true).unwrap() else {
+        panic!("it was brought home");
+    };
+    assert_eq!((in_the_way.untracked.len(), in_the_way.changed), (0, vec!["src/a.txt".to_owned()]));
     lab.git(&["checkout", "-q", "."]);
     lab.git(&["commit", "-q", "--allow-empty", "-m", "user goes on"]);
     let moved = Some("the branch it started from has moved".to_owned());
     assert_eq!(
         merge::bring_home(&worktrees.run_repo, true, true).unwrap(),
-        Ending::Left { branch: "conductor/r1".into(), why: moved, in_the_way: Vec::new() }
+        Ending::Left { branch: "conductor/r1".into(), why: moved, in_the_way: InTheWay::default() }
     );
     lab.git(&["reset", "-q", "--hard", "HEAD~1"]);
     fs::write(lab.repo.join("new.txt"), "the user's own").unwrap();
