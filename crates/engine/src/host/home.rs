@@ -295,7 +295,7 @@ impl Home {
 
     /// Whether a process has the run.
     pub(crate) fn is_held(&self, run: &RunId) -> bool {
-        is_locked(&self.run(run).join("lock"))
+        is_run_held(&self.run(run))
     }
 
     fn is_awaited(&self, run: &RunId) -> bool {
@@ -343,6 +343,11 @@ impl Home {
         runs.sort();
         runs
     }
+}
+
+/// Whether a process has the run of this folder.
+pub(crate) fn is_run_held(directory: &Path) -> bool {
+    is_locked(&directory.join("lock"))
 }
 
 fn is_locked(path: &Path) -> bool {

@@ -19,6 +19,8 @@ use std::time::Duration;
 use conductor_core::run::event::Record;
 use thiserror::Error;
 
+use crate::host::home;
+
 pub use client::{Following, ask, follow, live_view, look};
 pub(crate) use server::ControlServer;
 
@@ -29,6 +31,9 @@ const LONGEST_ADDRESS: usize = 100;
 
 /// A coordinator answers at once, unless it was stopped or waits for a disk or a lock; then the one who asks is told that.
 const PATIENCE: Duration = Duration::from_secs(4);
+
+/// How soon a connection that could not be made is tried again.
+const SOON: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Error)]
 pub enum ControlError {
@@ -57,6 +62,12 @@ pub enum Followed {
 /// Whether the run's control socket exists: its coordinator has opened it, and may have died since.
 pub fn is_open(directory: &Path) -> bool {
     directory.join(NAME).exists()
+}
+
+/// Whether a process has the run. One whose socket is not there has only just taken it, writes its reports, or changes it by
+/// hand.
+fn is_held(directory: &Path) -> bool {
+    home::is_run_held(directory)
 }
 
 /// By which the socket is reached, as long as this is held.

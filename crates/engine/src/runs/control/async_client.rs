@@ -13,15 +13,22 @@ use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use super::lines::{self, LONGEST_ANSWER, Question, Reply};
-use super::{Address, ControlError, Followed, PATIENCE};
+use super::{Address, ControlError, Followed, PATIENCE, SOON, is_held};
 use crate::dispatch::{LiveView, Query, View};
 
-/// How long a socket at which too many wait is left alone.
-const SOON: Duration = Duration::from_millis(5);
-
-/// Asks, and waits until it is recorded.
+/// Asks, and waits until it is recorded. Where a process has the run and does not listen yet, it is waited for.
 pub async fn ask(directory: &Path, request: &Request) -> Result<(), ControlError> {
-    send(directory, &lines::request(request)?, PATIENCE).await.map(drop)
+    let line = lines::request(request)?;
+    let listening = async {
+        loop {
+            match connect(directory).await.map_err(lines::unconnected) {
+                Err(ControlError::NotThere) if is_held(directory) => tokio::time::sleep(SOON).await,
+                connected => return connected,
+            }
+        }
+    };
+    let stream = timeout(PATIENCE, listening).await.unwrap_or(Err(ControlError::Silent))?;
+    timeout(PATIENCE, exchange(stream, &line)).await.unwrap_or(Err(ControlError::Silent)).map(drop)
 }
 
 /// Looks at a live run.
@@ -65,14 +72,21 @@ pub(super) async fn send(
     line: &[u8],
     patience: Duration,
 ) -> Result<(BufReader<UnixStream>, Reply), ControlError> {
-    let exchange = async {
-        let mut stream = connect(directory).await.map_err(lines::unconnected)?;
-        stream.write_all(line).await.map_err(lines::unwritten)?;
-        let (mut stream, mut answer) = (BufReader::new(stream), Vec::new());
-        read_line(&mut stream, &mut answer).await.map_err(lines::unheard)?;
-        Ok((stream, lines::heard(&answer)?))
+    let asking = async {
+        let stream = connect(directory).await.map_err(lines::unconnected)?;
+        exchange(stream, line).await
     };
-    timeout(patience, exchange).await.unwrap_or(Err(ControlError::Silent))
+    timeout(patience, asking).await.unwrap_or(Err(ControlError::Silent))
+}
+
+async fn exchange(
+    mut stream: UnixStream,
+    line: &[u8],
+) -> Result<(BufReader<UnixStream>, Reply), ControlError> {
+    stream.write_all(line).await.map_err(lines::unwritten)?;
+    let (mut stream, mut answer) = (BufReader::new(stream), Vec::new());
+    read_line(&mut stream, &mut answer).await.map_err(lines::unheard)?;
+    Ok((stream, lines::heard(&answer)?))
 }
 
 /// Waits where so many want to connect at once that the coordinator has not got to all of them.

@@ -3,17 +3,27 @@
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use conductor_core::schedule::Request;
 
 use super::lines::{self, LONGEST_ANSWER, Question, Reply};
-use super::{Address, ControlError, Followed, PATIENCE};
+use super::{Address, ControlError, Followed, PATIENCE, SOON, is_held};
 use crate::dispatch::{LiveView, Query, View};
 
-/// Asks, and waits until it is recorded.
+/// Asks, and waits until it is recorded. Where a process has the run and does not listen yet, it is waited for.
 pub fn ask(directory: &Path, request: &Request) -> Result<(), ControlError> {
-    send(directory, &lines::request(request)?).map(drop)
+    let line = lines::request(request)?;
+    let deadline = Instant::now() + PATIENCE;
+    let stream = loop {
+        match connect(directory) {
+            Err(ControlError::NotThere) if !is_held(directory) => return Err(ControlError::NotThere),
+            Err(ControlError::NotThere) if Instant::now() < deadline => std::thread::sleep(SOON),
+            Err(ControlError::NotThere) => return Err(ControlError::Silent),
+            connected => break connected?,
+        }
+    };
+    exchange(stream, &line).map(drop)
 }
 
 /// Looks at a live run.
@@ -63,8 +73,15 @@ impl Iterator for Following {
 
 /// Says one line and hears one.
 fn send(directory: &Path, line: &[u8]) -> Result<(BufReader<UnixStream>, Reply), ControlError> {
+    exchange(connect(directory)?, line)
+}
+
+fn connect(directory: &Path) -> Result<UnixStream, ControlError> {
     let connected = Address::of(directory).and_then(|address| UnixStream::connect(&address.path));
-    let mut stream = connected.map_err(lines::unconnected)?;
+    connected.map_err(lines::unconnected)
+}
+
+fn exchange(mut stream: UnixStream, line: &[u8]) -> Result<(BufReader<UnixStream>, Reply), ControlError> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.write_all(line).map_err(lines::unwritten)?;

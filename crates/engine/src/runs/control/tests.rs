@@ -3,6 +3,7 @@ use std::sync::{Arc, Mutex};
 
 use conductor_core::run::event::Event;
 use conductor_core::schedule::{Refusal, Request};
+use conductor_core::values::ids::RunId;
 use conductor_core::values::units::{Tick, Timestamp};
 use tokio::sync::mpsc;
 
@@ -80,6 +81,28 @@ async fn both_clients_ask_look_and_follow_alike() {
     assert_eq!(told, blocked.await.unwrap());
     let all: Vec<Followed> = batch(7, 3).iter().cloned().map(Box::new).map(Followed::Record).collect();
     assert_eq!(told, all);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_asked_of_a_run_that_is_just_being_taken_up_reaches_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = home::Home::at(dir.path()).unwrap();
+    let run = RunId::parse("abc").unwrap();
+    let claim = home.claim(&run).unwrap();
+    let folder = home.run(&run);
+    // A coordinator that was killed leaves its socket.
+    drop(std::os::unix::net::UnixListener::bind(&Address::of(&folder).unwrap().path).unwrap());
+    let directory = folder.clone();
+    let blocking = tokio::task::spawn_blocking(move || ask(&directory, &Request::Pause));
+    let directory = folder.clone();
+    let other = tokio::spawn(async move { async_client::ask(&directory, &Request::Pause).await });
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(!blocking.is_finished() && !other.is_finished(), "nothing listens yet");
+    let (server, _bus) = coordinator(&folder);
+    blocking.await.unwrap().unwrap();
+    other.await.unwrap().unwrap();
+    drop((server, claim));
+    assert!(matches!(async_client::ask(&folder, &Request::Pause).await, Err(ControlError::NotThere)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
