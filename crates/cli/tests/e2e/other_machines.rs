@@ -220,13 +220,14 @@ fn who_is_there_is_told_and_may_be_shut_out(server: &dyn Server) {
     served.by(&served.owner(), "DELETE", "/api/workers/w1", &json!({})).expect(200);
     wait_for("the second attempt", || (lines(&machine, "begun") == 2).then_some(()));
     assert!(of("w1").is_none(), "it was shut out");
+    // What it had is not waited for: the file that its command waits for is not there yet.
+    first.live.signal(Signal::TERM);
+    first.live.ended().expect(0).says("no more: it was revoked");
     machine.write("go", "");
     run.ended().expect(0);
+    assert_eq!(machine.read("done"), "2\n", "the attempt of the one that was shut out came to no end");
     second.live.signal(Signal::TERM);
     second.live.ended().expect(0);
-    // It is not spoken to any more, and would wait for that.
-    first.live.signal(Signal::KILL);
-    first.live.ended();
 }
 
 /// By the queue and the remote that the run was started with, which are not said again; without the password of the queue.

@@ -2,7 +2,7 @@
 //!
 //! It knows no broker and no clock: messages whose signature was checked go in, effects come out.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use conductor_core::values::ids::WorkerId;
 use conductor_core::values::units::{Millis, Tick};
@@ -28,6 +28,8 @@ pub(crate) struct CoordinatorSide {
     open: BTreeMap<WorkerId, Open>,
     /// Sessions that are over: they never begin again.
     past: HashSet<String>,
+    /// Those of them whose worker was sent away. One that goes on has not heard that, and is told again.
+    dismissed: HashMap<Channel, Dismissed>,
     /// Workers of other versions, as far as that was told.
     told: HashSet<WorkerId>,
     announced: Option<Tick>,
@@ -37,6 +39,13 @@ struct Open {
     channel: Channel,
     line: Line,
     heard: Tick,
+}
+
+struct Dismissed {
+    worker: WorkerId,
+    /// What it signs with.
+    key: KeyId,
+    why: String,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -64,12 +73,13 @@ impl CoordinatorSide {
             known: BTreeMap::new(),
             open: BTreeMap::new(),
             past: HashSet::new(),
+            dismissed: HashMap::new(),
             told: HashSet::new(),
             announced: None,
         }
     }
 
-    /// Who may work. What a worker that is not among them had is lost.
+    /// Who may work. What a worker that is not among them had is lost, and it is told to end that.
     pub(crate) fn enrol(&mut self, entries: &Entries) -> Vec<CoordinatorEffect> {
         let parsed = |(name, worker): (&String, &super::enrolment::Enrolled)| {
             WorkerId::parse(name).map(|name| (name, worker.key.clone()))
@@ -77,8 +87,9 @@ impl CoordinatorSide {
         let known: BTreeMap<WorkerId, KeyId> = entries.workers.iter().filter_map(parsed).collect();
         let gone = self.open.keys().filter(|name| known.get(*name) != self.known.get(*name)).cloned();
         let gone: Vec<WorkerId> = gone.collect();
+        let effects = gone.iter().flat_map(|worker| self.dismiss(worker, "it was revoked")).collect();
         self.known = known;
-        gone.into_iter().map(|worker| self.end(worker, "it was revoked".to_owned())).collect()
+        effects
     }
 
     /// An error is why the message is refused.
@@ -91,13 +102,19 @@ impl CoordinatorSide {
         match packet {
             Packet::Here(here) => self.here(now, from, here),
             Packet::Said { channel, part } => {
+                if let Some(again) = self.dismissal(from, &channel) {
+                    return Ok(vec![again]);
+                }
                 let worker = self.speaker(from, &channel)?;
                 let Some(open) = self.open.get_mut(&worker) else { return Ok(Vec::new()) };
                 open.heard = now;
                 let new = open.line.hear(part);
                 Ok(new.into_iter().map(|what| CoordinatorEffect::Heard(worker.clone(), what)).collect())
             }
-            Packet::Over { channel } => {
+            Packet::Over { channel, .. } => {
+                if self.dismissal(from, &channel).is_some() {
+                    return Ok(Vec::new());
+                }
                 let worker = self.speaker(from, &channel)?;
                 Ok(vec![self.end(worker, "it has ended".to_owned())])
             }
@@ -159,6 +176,28 @@ impl CoordinatorSide {
         CoordinatorEffect::Lost(worker, why)
     }
 
+    /// As `end`, of a worker that may live: it is told to end what it is at, as agents that work for no one cost money.
+    fn dismiss(&mut self, worker: &WorkerId, why: &str) -> Vec<CoordinatorEffect> {
+        let Some(channel) = self.open.get(worker).map(|open| open.channel.clone()) else { return Vec::new() };
+        let lost = self.end(worker.clone(), why.to_owned());
+        if let Some(key) = self.known.get(worker).cloned() {
+            let dismissed = Dismissed { worker: worker.clone(), key, why: why.to_owned() };
+            self.dismissed.insert(channel.clone(), dismissed);
+        }
+        vec![lost, self.over(worker, channel, Some(why))]
+    }
+
+    /// What one is told that was sent away and goes on.
+    fn dismissal(&self, from: &KeyId, channel: &Channel) -> Option<CoordinatorEffect> {
+        let Dismissed { worker, key, why } = self.dismissed.get(channel)?;
+        (key == from).then(|| self.over(worker, channel.clone(), Some(why)))
+    }
+
+    fn over(&self, worker: &WorkerId, channel: Channel, why: Option<&str>) -> CoordinatorEffect {
+        let packet = Packet::Over { channel, why: why.map(str::to_owned) };
+        CoordinatorEffect::Send(self.queues.worker(worker), Box::new(packet))
+    }
+
     /// It is said to the worker as soon as it can hear it.
     pub(crate) fn say(&mut self, worker: &WorkerId, session: &str, what: String) {
         if let Some(open) = self.open.get_mut(worker).filter(|open| open.channel.session == session) {
@@ -168,10 +207,7 @@ impl CoordinatorSide {
 
     /// Did not keep to what was agreed.
     pub(crate) fn give_up(&mut self, worker: &WorkerId, why: &str) -> Vec<CoordinatorEffect> {
-        match self.open.contains_key(worker) {
-            true => vec![self.end(worker.clone(), why.to_owned())],
-            false => Vec::new(),
-        }
+        self.dismiss(worker, why)
     }
 
     /// What the time brings.
@@ -205,12 +241,6 @@ impl CoordinatorSide {
     /// The run is over, or left.
     pub(crate) fn close(&mut self) -> Vec<CoordinatorEffect> {
         let open = std::mem::take(&mut self.open);
-        let over = |(worker, open): (WorkerId, Open)| {
-            CoordinatorEffect::Send(
-                self.queues.worker(&worker),
-                Box::new(Packet::Over { channel: open.channel }),
-            )
-        };
-        open.into_iter().map(over).collect()
+        open.into_iter().map(|(worker, open)| self.over(&worker, open.channel, None)).collect()
     }
 }

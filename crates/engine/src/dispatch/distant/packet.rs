@@ -25,8 +25,12 @@ pub(crate) enum Packet {
     Here(Here),
     /// A part of what is said.
     Said { channel: Channel, part: Part },
-    /// The run needs the worker no more.
-    Over { channel: Channel },
+    /// The run needs the worker no more, or the worker leaves. It may be said why, for the worker's log.
+    Over {
+        channel: Channel,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
+    },
 }
 
 /// Who vouches for the key of a run, and since when it counts: a newer one replaces it.

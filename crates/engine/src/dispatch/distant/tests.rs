@@ -237,10 +237,10 @@ fn what_a_stranger_puts_into_the_queues_is_refused() {
     // The true certificate, which all can read, under another key.
     let certificate = Certificate::issue(&side.fleet, &run(), side.run.id(), 9);
     side.forge(&stranger, to_worker.clone(), &Packet::Announce { certificate, version, program: "1".into() });
-    side.forge(&stranger, to_worker.clone(), &Packet::Over { channel: channel.clone() });
+    side.forge(&stranger, to_worker.clone(), &Packet::Over { channel: channel.clone(), why: None });
     // As a worker.
     side.forge(&stranger, to_run.clone(), &said);
-    side.forge(&stranger, to_run.clone(), &Packet::Over { channel: channel.clone() });
+    side.forge(&stranger, to_run.clone(), &Packet::Over { channel: channel.clone(), why: None });
     let Profile { worker, slots, labels, program } = profile();
     let here = Here {
         channel: Channel { session: "s9".into(), ..channel },
@@ -369,14 +369,47 @@ fn one_of_which_nothing_is_heard_is_given_up_on_both_sides() {
 }
 
 #[test]
-fn a_worker_that_is_revoked_is_lost_and_its_word_counts_no_more() {
+fn a_worker_that_is_revoked_is_lost_and_ends_what_it_has_at_once() {
+    let mut side = Side::met();
+    let effects = side.coordinator_side.enrol(&Entries::default());
+    assert_eq!(effects[0], CoordinatorEffect::Lost(w1(), "it was revoked".into()));
+    side.of_coordinator(effects);
+    side.settle();
+    assert_eq!(side.at_worker.last(), Some(&revoked()));
+    assert!(side.worker_side.is_idle(), "no time has passed");
+}
+
+/// What it was told may be lost: with the first that it says, it is told again. What it says counts no more.
+#[test]
+fn a_worker_that_did_not_hear_that_it_is_revoked_is_told_when_it_speaks() {
     let mut side = Side::met();
     let channel = side.channel();
-    let effects = side.coordinator_side.enrol(&Entries::default());
-    assert_eq!(effects, [CoordinatorEffect::Lost(w1(), "it was revoked".into())]);
-    side.worker_side.say(&run(), &channel, "report".into());
+    drop(side.coordinator_side.enrol(&Entries::default()));
+    let before = side.at_coordinator.len();
+    side.worker_side.say(&run(), &channel, "alive".into());
     side.settle();
-    assert!(side.refused.iter().any(|why| why.contains("no worker that is here")), "{:?}", side.refused);
+    assert_eq!(side.at_worker.last(), Some(&revoked()));
+    assert_eq!(side.at_coordinator.len(), before, "{:?}", side.at_coordinator);
+    // Another can have nothing sent to it by the name of that session.
+    let stranger = Key::generate().unwrap();
+    let part = Part { number: 1, heard: 0, said: vec!["alive".into()] };
+    let forged = Packet::Said { channel, part };
+    assert!(side.coordinator_side.hear(Tick(side.now), &stranger.id(), forged).is_err());
+}
+
+fn revoked() -> WorkerEffect {
+    WorkerEffect::Ended { run: run(), why: "it was revoked".into(), is_over: true }
+}
+
+#[test]
+fn a_worker_that_is_given_up_ends_what_it_has_and_may_begin_again() {
+    let mut side = Side::met();
+    let effects = side.coordinator_side.give_up(&w1(), "it cannot be understood");
+    side.of_coordinator(effects);
+    side.now += ANNOUNCE.0;
+    side.settle();
+    assert!(matches!(side.at_worker.last(), Some(WorkerEffect::Ended { is_over: true, .. })));
+    assert!(matches!(side.at_coordinator.last(), Some(CoordinatorEffect::Began(_))));
 }
 
 #[test]

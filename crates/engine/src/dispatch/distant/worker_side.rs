@@ -94,9 +94,9 @@ impl WorkerSide {
                     bound.line.hear(part).into_iter().map(|what| WorkerEffect::Heard(run.clone(), what));
                 Ok(began.into_iter().chain(heard).collect())
             }
-            Packet::Over { channel } => {
+            Packet::Over { channel, why } => {
                 let run = self.run_of(from, &channel)?;
-                Ok(self.end(&run, "it is over", true).into_iter().collect())
+                Ok(self.end(&run, why.as_deref().unwrap_or("it is over"), true).into_iter().collect())
             }
             other => Err(format!("it is none for a worker: {other:?}")),
         }
@@ -203,7 +203,8 @@ impl WorkerSide {
     pub(crate) fn close(&mut self) -> Vec<WorkerEffect> {
         let runs = std::mem::take(&mut self.runs);
         let over = |(run, bound): (RunId, Bound)| {
-            WorkerEffect::Send(self.queues.run(&run), Box::new(Packet::Over { channel: bound.channel }))
+            let packet = Packet::Over { channel: bound.channel, why: None };
+            WorkerEffect::Send(self.queues.run(&run), Box::new(packet))
         };
         runs.into_iter().map(over).collect()
     }
