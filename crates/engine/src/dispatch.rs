@@ -8,8 +8,8 @@ mod messages;
 mod order;
 mod port;
 mod queries;
-mod remote;
-mod sites;
+pub(crate) mod remote;
+pub(crate) mod sites;
 pub(crate) mod wire;
 
 pub use link::Link;

@@ -27,7 +27,7 @@ pub enum Stop {
 pub trait Dispatch: Send + Sync {
     fn start(&self, order: Order);
 
-    /// One that has not begun yet does not begin.
+    /// One that has not begun yet does not begin, also where its start comes after this.
     fn stop(&self, task: &TaskId, attempt: Attempt, how: Stop);
 
     /// Passes a person's message to the agent at work, where it takes messages.

@@ -46,6 +46,8 @@ struct State {
     workers: BTreeMap<WorkerId, Held>,
     /// Orders for which there is no worker.
     waiting: Waiting,
+    /// Stopped before they were ordered: a start may come after its stop.
+    called_off: HashSet<(TaskId, Attempt)>,
     /// Where the conversation of each task's agent is.
     conversations: HashMap<TaskId, WorkerId>,
     /// Labels that tasks ask for and no worker has, as far as that was told.
@@ -101,6 +103,7 @@ impl Remote {
         let state = State {
             workers: BTreeMap::new(),
             waiting: Waiting::default(),
+            called_off: HashSet::new(),
             conversations: HashMap::new(),
             told: HashSet::new(),
             plan,
@@ -249,18 +252,16 @@ impl Remote {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// To the worker that has it.
-    fn send(&self, task: &TaskId, attempt: Attempt, line: ToWorker) {
-        let state = self.state();
-        let holder = state.workers.values().find(|held| held.attempts.get(task) == Some(&attempt));
-        if let Some(held) = holder {
-            let _ = held.out.send(line);
-        }
-    }
-
     fn interrupted(&self, task: &TaskId, attempt: Attempt) {
         let (task, outcome) = (task.clone(), Outcome::Interrupted);
         self.link.report(Input::AttemptEnded { task, attempt, outcome, change: None, phases: None });
+    }
+}
+
+impl State {
+    /// The worker that has it.
+    fn holder(&self, task: &TaskId, attempt: Attempt) -> Option<&Held> {
+        self.workers.values().find(|held| held.attempts.get(task) == Some(&attempt))
     }
 }
 
@@ -292,27 +293,32 @@ impl Held {
 impl Dispatch for Remote {
     fn start(&self, order: Order) {
         let mut state = self.state();
+        state.called_off.retain(|(task, attempt)| *task != order.task || *attempt >= order.attempt);
+        if state.called_off.remove(&(order.task.clone(), order.attempt)) {
+            drop(state);
+            return self.interrupted(&order.task, order.attempt);
+        }
         state.waiting.put(order);
         self.hand_out_waiting(&mut state);
     }
 
     fn stop(&self, task: &TaskId, attempt: Attempt, how: Stop) {
         let mut state = self.state();
-        match state.take_back(task, attempt) {
-            true => {
-                self.hand_out_waiting(&mut state);
-                drop(state);
-                self.interrupted(task, attempt);
-            }
-            false => {
-                drop(state);
-                self.send(task, attempt, ToWorker::Stop { task: task.clone(), attempt, how });
-            }
+        if state.take_back(task, attempt) {
+            self.hand_out_waiting(&mut state);
+            drop(state);
+            return self.interrupted(task, attempt);
+        }
+        match state.holder(task, attempt) {
+            Some(held) => drop(held.out.send(ToWorker::Stop { task: task.clone(), attempt, how })),
+            None => drop(state.called_off.insert((task.clone(), attempt))),
         }
     }
 
     fn say(&self, task: &TaskId, attempt: Attempt, words: String) {
-        self.send(task, attempt, ToWorker::Say { task: task.clone(), attempt, words });
+        if let Some(held) = self.state().holder(task, attempt) {
+            let _ = held.out.send(ToWorker::Say { task: task.clone(), attempt, words });
+        }
     }
 
     fn forget(&self, task: &TaskId, attempt: Attempt) {

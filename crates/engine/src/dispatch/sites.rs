@@ -1,7 +1,7 @@
 //! Attempts carried out where they can be: on other machines if their work is apart from the user's directory, here if it is
 //! in it.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use conductor_core::plan::{Isolation, Plan, Priority};
@@ -12,23 +12,28 @@ use super::{Dispatch, Order, Stop, WorkerView};
 pub(crate) struct Sites {
     elsewhere: Arc<dyn Dispatch>,
     here: Arc<dyn Dispatch>,
-    started_here: Mutex<HashSet<TaskId>>,
+    /// The newest attempt of each task that was started, and whether that was here.
+    started: Mutex<HashMap<TaskId, (Attempt, bool)>>,
 }
 
 impl Sites {
     pub(crate) fn new(elsewhere: Arc<dyn Dispatch>, here: Arc<dyn Dispatch>) -> Sites {
-        Sites { elsewhere, here, started_here: Mutex::default() }
+        Sites { elsewhere, here, started: Mutex::default() }
     }
 
-    fn started_here(&self) -> MutexGuard<'_, HashSet<TaskId>> {
-        self.started_here.lock().unwrap_or_else(PoisonError::into_inner)
+    fn started(&self) -> MutexGuard<'_, HashMap<TaskId, (Attempt, bool)>> {
+        self.started.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where a task's attempts are. Its place does not change while it has one.
-    fn of(&self, task: &TaskId) -> &Arc<dyn Dispatch> {
-        match self.started_here().contains(task) {
-            true => &self.here,
-            false => &self.elsewhere,
+    fn at(&self, is_here: bool) -> &Arc<dyn Dispatch> {
+        if is_here { &self.here } else { &self.elsewhere }
+    }
+
+    /// Where an attempt is. One that was not started yet may come to be at either.
+    fn of(&self, task: &TaskId, attempt: Attempt) -> Vec<&Arc<dyn Dispatch>> {
+        match self.started().get(task) {
+            Some((started, is_here)) if *started >= attempt => vec![self.at(*is_here)],
+            _ => vec![&self.here, &self.elsewhere],
         }
     }
 }
@@ -37,23 +42,21 @@ impl Dispatch for Sites {
     fn start(&self, order: Order) {
         let isolation = order.plan.tasks[order.place].isolation_or(order.context.isolation);
         let is_apart = order.context.in_repository && isolation != Isolation::None;
-        match is_apart {
-            true => drop(self.started_here().remove(&order.task)),
-            false => drop(self.started_here().insert(order.task.clone())),
-        }
-        self.of(&order.task.clone()).start(order);
+        self.started().insert(order.task.clone(), (order.attempt, !is_apart));
+        self.at(!is_apart).start(order);
     }
 
+    /// Both know of one that has not begun: the one that it is given to then does not begin it.
     fn stop(&self, task: &TaskId, attempt: Attempt, how: Stop) {
-        self.of(task).stop(task, attempt, how);
+        self.of(task, attempt).into_iter().for_each(|site| site.stop(task, attempt, how));
     }
 
     fn say(&self, task: &TaskId, attempt: Attempt, words: String) {
-        self.of(task).say(task, attempt, words);
+        self.of(task, attempt).into_iter().for_each(|site| site.say(task, attempt, words.clone()));
     }
 
     fn forget(&self, task: &TaskId, attempt: Attempt) {
-        self.of(task).forget(task, attempt);
+        self.of(task, attempt).into_iter().for_each(|site| site.forget(task, attempt));
     }
 
     fn amend(&self, plan: &Arc<Plan>) {

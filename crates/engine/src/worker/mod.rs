@@ -8,6 +8,8 @@ mod baselines;
 mod bill;
 mod checks;
 mod confining;
+#[cfg(test)]
+mod contract;
 mod conversation;
 pub mod distant;
 mod engaging;
