@@ -46,6 +46,8 @@ struct State {
     workers: BTreeMap<WorkerId, Held>,
     /// Orders for which there is no worker.
     waiting: Waiting,
+    /// The number of the last order that a worker was given.
+    ordered: u64,
     /// Stopped before they were ordered: a start may come after its stop.
     called_off: HashSet<(TaskId, Attempt)>,
     /// Where the conversation of each task's agent is.
@@ -103,6 +105,7 @@ impl Remote {
         let state = State {
             workers: BTreeMap::new(),
             waiting: Waiting::default(),
+            ordered: 0,
             called_off: HashSet::new(),
             conversations: HashMap::new(),
             told: HashSet::new(),
@@ -188,10 +191,10 @@ impl Remote {
         }
         match said {
             FromWorker::Hello { .. } => return Err("it said hello twice".to_owned()),
-            FromWorker::Offer { task, attempt, offer } => {
-                self.grant(&mut state, worker, (task, attempt), offer);
+            FromWorker::Offer { task, attempt, number, offer } => {
+                self.grant(&mut state, worker, (task, attempt), number, offer);
             }
-            FromWorker::Declined { task, attempt } => self.declined(&mut state, worker, &task, attempt),
+            FromWorker::Declined { task, number, .. } => self.declined(&mut state, worker, &task, number),
             FromWorker::Alive { attempts, free } => {
                 let Some(held) = state.workers.get_mut(worker) else { return Ok(()) };
                 for (task, attempt) in attempts.into_iter().filter(|one| held.has(one)) {

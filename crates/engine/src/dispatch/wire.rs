@@ -4,7 +4,8 @@
 //! recorded; until then the worker keeps it. A report whose number has been seen is not passed on again.
 //!
 //! An order begins nothing: the worker offers to carry it out, by a number of its own, or declines. Only where the attempt
-//! is still to be carried out there is that granted, and then it starts.
+//! is still to be carried out there is that granted, and then it starts. An attempt may be ordered from one worker more
+//! than once, where its answer was late; so an order has a number, too, and all that is said about it names it.
 
 use conductor_core::plan::Plan;
 use conductor_core::run::event::Processes;
@@ -20,7 +21,7 @@ use crate::git::handover::Code;
 use crate::process::transcript::{Clear, Words};
 
 /// Of what is said here.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// The longest line that is read.
 const LONGEST: usize = 64 << 20;
@@ -32,6 +33,8 @@ pub(crate) enum ToWorker {
         version: u32,
     },
     Start {
+        /// Of this order alone.
+        number: u64,
         order: Box<Order>,
         /// Where its code is, where that is not on the worker's machine.
         code: Option<Code>,
@@ -42,10 +45,11 @@ pub(crate) enum ToWorker {
         attempt: Attempt,
         offer: u64,
     },
-    /// It is another's by now, or not wanted any more.
+    /// The order of this number is another's by now, or not wanted any more.
     Withdrawn {
         task: TaskId,
         attempt: Attempt,
+        number: u64,
     },
     Stop {
         task: TaskId,
@@ -80,16 +84,18 @@ pub(crate) enum FromWorker {
         version: u32,
         worker: WorkerId,
     },
-    /// It would carry this out, by a number that is this offer's alone.
+    /// It would carry out the order of this number, by one that is this offer's alone.
     Offer {
         task: TaskId,
         attempt: Attempt,
+        number: u64,
         offer: u64,
     },
-    /// It has no room for it.
+    /// It has no room for the order of this number.
     Declined {
         task: TaskId,
         attempt: Attempt,
+        number: u64,
     },
     /// It lives, and is at these; so many more it would take, if there is a limit.
     Alive {

@@ -7,6 +7,8 @@ mod elsewhere;
 mod places;
 mod server;
 mod speaking;
+#[cfg(test)]
+mod tests;
 
 use std::io;
 use std::sync::Arc;

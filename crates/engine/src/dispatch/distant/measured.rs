@@ -272,9 +272,9 @@ impl Simulated {
 
     fn hear(&mut self, run: &RunId, line: ToWorker) {
         match line {
-            ToWorker::Start { order, .. } => {
+            ToWorker::Start { number, order, .. } => {
                 let (task, attempt) = (order.task.clone(), order.attempt);
-                self.say(run, &FromWorker::Offer { task, attempt, offer: 1 });
+                self.say(run, &FromWorker::Offer { task, attempt, number, offer: 1 });
             }
             ToWorker::Grant { task, attempt, .. } => {
                 self.times.lock().unwrap().started.insert(task.clone(), Instant::now());

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use conductor_core::plan::{Notifications, Plan};
 use conductor_core::schedule::{Input, StartFrom};
 use conductor_core::values::ids::{Attempt, TaskId, WorkerId};
+use tokio::sync::mpsc;
 use tracing::Instrument as _;
 
 use super::speech::Speech;
@@ -17,7 +18,7 @@ use crate::host::logs::carried;
 use crate::host::redact;
 
 /// How long a worker may take to offer what it was ordered to do.
-const OFFER: Duration = Duration::from_secs(10);
+pub(crate) const OFFER: Duration = Duration::from_secs(10);
 
 /// How often it is looked whether one has taken too long.
 const LOOK: Duration = Duration::from_secs(1);
@@ -28,8 +29,22 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// An order that a worker has, which it may not start yet.
 pub(super) struct Offered {
     pub(super) order: Order,
-    /// When it was sent; before that its code is made ready.
-    since: Option<Instant>,
+    /// By which number it was sent, and when; before that its code is made ready.
+    sent: Option<(u64, Instant)>,
+}
+
+impl Offered {
+    fn number(&self) -> Option<u64> {
+        self.sent.map(|(number, _)| number)
+    }
+
+    /// The worker knows of it only where it was sent.
+    fn withdraw(&self, out: &mpsc::UnboundedSender<ToWorker>) {
+        if let Some(number) = self.number() {
+            let (task, attempt) = (self.order.task.clone(), self.order.attempt);
+            let _ = out.send(ToWorker::Withdrawn { task, attempt, number });
+        }
+    }
 }
 
 /// Until the run is over, what no worker answers is given to another.
@@ -49,9 +64,10 @@ impl State {
     pub(super) fn take_back(&mut self, task: &TaskId, attempt: Attempt) -> bool {
         let mut found = self.waiting.remove(task, attempt);
         for held in self.workers.values_mut() {
-            if held.offered.get(task).is_some_and(|offered| offered.order.attempt == attempt) {
-                held.offered.remove(task);
-                let _ = held.out.send(ToWorker::Withdrawn { task: task.clone(), attempt });
+            if held.offered.get(task).is_some_and(|offered| offered.order.attempt == attempt)
+                && let Some(offered) = held.offered.remove(task)
+            {
+                offered.withdraw(&held.out);
                 found = true;
             }
         }
@@ -101,7 +117,7 @@ impl Remote {
         state.conversations.insert(task.clone(), worker.clone());
         let Some(held) = state.workers.get_mut(&worker) else { return };
         let key = (task.clone(), order.attempt);
-        held.offered.insert(task, Offered { order, since: None });
+        held.offered.insert(task, Offered { order, sent: None });
         match &self.handover {
             None => self.order(state, &worker, &key, None),
             Some(handover) => self.make_ready(handover.clone(), worker, key),
@@ -166,33 +182,37 @@ impl Remote {
     }
 
     fn order(&self, state: &mut State, worker: &WorkerId, key: &(TaskId, Attempt), code: Option<Code>) {
+        let number = state.ordered + 1;
         let Some(held) = state.workers.get_mut(worker) else { return };
         let Some(offered) = held.offered.get_mut(&key.0) else { return };
         if offered.order.attempt == key.1 {
-            offered.since = Some(Instant::now());
+            state.ordered = number;
+            offered.sent = Some((number, Instant::now()));
             let mut order = Box::new(offered.order.excerpt());
             if self.handover.is_some() {
                 order.plan = Arc::new(without_secrets(&order.plan));
             }
-            let _ = held.out.send(ToWorker::Start { order, code });
+            let _ = held.out.send(ToWorker::Start { number, order, code });
         }
     }
 
-    /// The lease begins. What was taken back meanwhile is not granted.
+    /// The lease begins. What was taken back meanwhile is not granted, also where the same worker was given it again since: by
+    /// the number of that order it offers once more, and holds no other offer by then.
     pub(super) fn grant(
         &self,
         state: &mut State,
         worker: &WorkerId,
         (task, attempt): (TaskId, Attempt),
+        number: u64,
         offer: u64,
     ) {
         let Some(held) = state.workers.get_mut(worker) else { return };
         let is_its = held
             .offered
             .get(&task)
-            .is_some_and(|offered| offered.order.attempt == attempt && offered.since.is_some());
+            .is_some_and(|offered| offered.order.attempt == attempt && offered.number() == Some(number));
         if !is_its {
-            let _ = held.out.send(ToWorker::Withdrawn { task, attempt });
+            let _ = held.out.send(ToWorker::Withdrawn { task, attempt, number });
             return;
         }
         let Some(offered) = held.offered.remove(&task) else { return };
@@ -206,9 +226,9 @@ impl Remote {
         self.link.report(Input::LeaseRenewed { task, attempt, worker: worker.clone() });
     }
 
-    pub(super) fn declined(&self, state: &mut State, worker: &WorkerId, task: &TaskId, attempt: Attempt) {
+    pub(super) fn declined(&self, state: &mut State, worker: &WorkerId, task: &TaskId, number: u64) {
         let Some(held) = state.workers.get_mut(worker) else { return };
-        if held.offered.get(task).is_some_and(|offered| offered.order.attempt == attempt) {
+        if held.offered.get(task).is_some_and(|offered| offered.number() == Some(number)) {
             held.is_full = true;
             if let Some(offered) = held.offered.remove(task) {
                 state.waiting.put_first(offered.order);
@@ -217,11 +237,11 @@ impl Remote {
         }
     }
 
-    fn take_back_unanswered(&self, now: Instant) {
+    pub(crate) fn take_back_unanswered(&self, now: Instant) {
         let mut state = self.state();
         let mut taken = Vec::new();
         for held in state.workers.values_mut() {
-            let is_late = |offered: &Offered| offered.since.is_some_and(|since| now >= since + OFFER);
+            let is_late = |offered: &Offered| offered.sent.is_some_and(|(_, at)| now >= at + OFFER);
             let late: Vec<TaskId> = held
                 .offered
                 .iter()
@@ -231,8 +251,7 @@ impl Remote {
             for task in late {
                 let Some(offered) = held.offered.remove(&task) else { continue };
                 held.is_silent = true;
-                let attempt = offered.order.attempt;
-                let _ = held.out.send(ToWorker::Withdrawn { task, attempt });
+                offered.withdraw(&held.out);
                 taken.push(offered.order);
             }
         }

@@ -1,3 +1,5 @@
+use std::time::Instant;
+
 use conductor_core::plan::{Command, Dependency, Isolation, Limits, Priority, Task, Work};
 use conductor_core::run::event::Process;
 use conductor_core::values::ids::RunId;
@@ -71,25 +73,25 @@ impl Played {
         wire::receive(&mut self.from).await.unwrap().expect("the line is open")
     }
 
-    /// An order, and nothing more than that.
-    async fn ordered(&mut self) -> Order {
+    /// An order and its number, and nothing more than that.
+    async fn ordered(&mut self) -> (u64, Order) {
         match self.hears().await {
-            ToWorker::Start { order, code: None } => *order,
+            ToWorker::Start { number, order, code: None } => (number, *order),
             other => panic!("{other:?} instead of an order"),
         }
     }
 
-    async fn offers(&mut self, order: &Order, offer: u64) {
-        let (task, attempt) = (order.task.clone(), order.attempt);
-        self.say(FromWorker::Offer { task, attempt, offer }).await;
+    async fn offers(&mut self, (number, order): &(u64, Order), offer: u64) {
+        let (task, attempt, number) = (order.task.clone(), order.attempt, *number);
+        self.say(FromWorker::Offer { task, attempt, number, offer }).await;
     }
 
     /// An order that was offered and granted.
     async fn started(&mut self) -> Order {
-        let order = self.ordered().await;
-        self.offers(&order, 7).await;
+        let ordered = self.ordered().await;
+        self.offers(&ordered, 7).await;
         assert!(matches!(self.hears().await, ToWorker::Grant { offer: 7, .. }));
-        order
+        ordered.1
     }
 }
 
@@ -223,7 +225,7 @@ async fn what_was_taken_from_a_worker_is_refused_and_it_gets_no_more_until_it_is
     let input = Input::AttemptEnded { task, attempt, outcome, change: None, phases: None };
     worker.say(FromWorker::Report { number: 1, input }).await;
     let again = worker.ordered().await;
-    assert_eq!(again.attempt, Attempt(2));
+    assert_eq!(again.1.attempt, Attempt(2));
     assert!(matches!(worker.hears().await, ToWorker::Acknowledged { report: 1, refused: Some(_) }));
     worker.offers(&again, 1).await;
     assert!(matches!(coordinator.input().await, Input::LeaseRenewed { attempt: Attempt(2), .. }));
@@ -244,6 +246,27 @@ async fn what_is_not_wanted_any_more_when_it_is_offered_is_not_granted() {
     assert!(coordinator.messages.try_recv().is_err(), "there is no lease");
 }
 
+/// Its answer was late, and it is given the attempt again: what it offered first counts no more, and what it offers for the
+/// second order does.
+#[tokio::test]
+async fn an_offer_counts_for_the_order_that_it_answers() {
+    let mut coordinator = Coordinator::new();
+    let mut worker = Played::taken_in(&coordinator.remote, "w1").await;
+    coordinator.remote.start(order(0, 1));
+    let first = worker.ordered().await;
+    coordinator.remote.take_back_unanswered(Instant::now() + handing::OFFER);
+    assert!(matches!(worker.hears().await, ToWorker::Withdrawn { number, .. } if number == first.0));
+    worker.say(FromWorker::Alive { attempts: Vec::new(), free: None }).await;
+    let second = worker.ordered().await;
+    assert_ne!(first.0, second.0);
+    worker.offers(&first, 1).await;
+    assert!(matches!(worker.hears().await, ToWorker::Withdrawn { number, .. } if number == first.0));
+    assert!(coordinator.messages.try_recv().is_err(), "there is no lease");
+    worker.offers(&second, 2).await;
+    assert!(matches!(worker.hears().await, ToWorker::Grant { offer: 2, .. }));
+    assert!(matches!(coordinator.input().await, Input::LeaseRenewed { .. }));
+}
+
 #[tokio::test]
 async fn what_is_reported_of_an_attempt_that_was_not_granted_is_refused() {
     let mut coordinator = Coordinator::new();
@@ -262,8 +285,8 @@ async fn what_one_declines_goes_to_another_and_it_gets_no_more_until_it_has_room
     coordinator.remote.start(order(0, 1));
     let ordered = first.ordered().await;
     let mut second = Played::taken_in(&coordinator.remote, "w2").await;
-    let (task, attempt) = (ordered.task.clone(), ordered.attempt);
-    first.say(FromWorker::Declined { task, attempt }).await;
+    let (task, attempt, number) = (ordered.1.task.clone(), ordered.1.attempt, ordered.0);
+    first.say(FromWorker::Declined { task, attempt, number }).await;
     assert_eq!(second.started().await.task, id("a"));
     coordinator.remote.start(order(2, 1));
     assert_eq!(second.started().await.task, id("c"), "the first is full");
@@ -350,10 +373,11 @@ async fn what_is_more_urgent_goes_before_all_that_waits_however_long() {
     for (number, (task, attempt)) in [("a", 1), ("c", 3), ("b", 1), ("b", 2)].into_iter().enumerate() {
         let (task, attempt) = (id(task), Attempt(attempt));
         let say = |line| coordinator.remote.hear(&name, line).unwrap();
-        say(FromWorker::Offer { task: task.clone(), attempt, offer: 1 });
+        let number = number as u64 + 1;
+        say(FromWorker::Offer { task: task.clone(), attempt, number, offer: 1 });
         let input =
             Input::AttemptEnded { task, attempt, outcome: Outcome::Succeeded, change: None, phases: None };
-        say(FromWorker::Report { number: number as u64 + 1, input });
+        say(FromWorker::Report { number, input });
         order_of.extend(orders(&mut worker));
         while coordinator.messages.try_recv().is_ok() {}
     }

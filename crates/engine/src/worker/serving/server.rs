@@ -43,8 +43,8 @@ pub(super) struct Server {
     /// One for each run that has been ordered from here.
     pub(super) runs: BTreeMap<RunId, Local>,
     pub(super) run_repos: BTreeMap<RunId, Arc<RunRepo>>,
-    /// Offered and not granted yet, by the number of the offer.
-    offered: HashMap<Key, (u64, Box<Order>, Option<Code>)>,
+    /// Offered and not granted yet.
+    offered: HashMap<Key, Offer>,
     /// Granted; its code is on its way here.
     pub(super) fetching: HashMap<Key, Stop>,
     /// Ended; its work is on its way to the remote.
@@ -66,6 +66,16 @@ pub(super) struct Server {
     calls: HashMap<u64, Waiting>,
     shown: HashMap<TaskId, Doing>,
     cleared: HashMap<u32, [Clear; 2]>,
+}
+
+/// What it would carry out.
+struct Offer {
+    /// Of the order.
+    number: u64,
+    /// Of the offer itself.
+    offer: u64,
+    order: Box<Order>,
+    code: Option<Code>,
 }
 
 /// Who waits for the answer to a call.
@@ -110,14 +120,9 @@ impl Server {
     pub(super) fn hear(&mut self, line: ToWorker) -> Vec<FromWorker> {
         match line {
             ToWorker::Hello { .. } => {}
-            ToWorker::Start { order, code } => return self.offer(order, code),
+            ToWorker::Start { number, order, code } => return self.offer(number, order, code),
             ToWorker::Grant { task, attempt, offer } => self.granted((task, attempt), offer),
-            ToWorker::Withdrawn { task, attempt } => {
-                let key = (task, attempt);
-                if self.offered.remove(&key).is_some() {
-                    self.rooms.remove(&key);
-                }
-            }
+            ToWorker::Withdrawn { task, attempt, number } => self.withdrawn((task, attempt), number),
             ToWorker::Stop { task, attempt, how } => {
                 self.runs.values().for_each(|local| local.stop(&task, attempt, how));
                 let key = (task, attempt);
@@ -145,30 +150,38 @@ impl Server {
         Vec::new()
     }
 
-    /// Nothing starts yet: the coordinator may want it elsewhere by now. An order that comes twice is one.
-    fn offer(&mut self, order: Box<Order>, code: Option<Code>) -> Vec<FromWorker> {
+    /// Nothing starts yet: the coordinator may want it elsewhere by now. Of several orders for one attempt the newest counts.
+    fn offer(&mut self, number: u64, order: Box<Order>, code: Option<Code>) -> Vec<FromWorker> {
         let (task, attempt) = (order.task.clone(), order.attempt);
         if !order.is_whole() || code.is_some() != self.quarters.is_some() {
             self.link.notice(format!("an order for {task} cannot be carried out: parts of it are missing"));
-            return vec![FromWorker::Declined { task, attempt }];
+            return vec![FromWorker::Declined { task, attempt, number }];
         }
         let key = (task.clone(), attempt);
         if let Some(quarters) = &self.quarters
             && !self.rooms.contains_key(&key)
         {
             let Some(room) = quarters.take_room() else {
-                return vec![FromWorker::Declined { task, attempt }];
+                return vec![FromWorker::Declined { task, attempt, number }];
             };
             self.rooms.insert(key.clone(), room);
         }
         let offer = fastrand::u64(..);
-        self.offered.insert(key, (offer, order, code));
-        vec![FromWorker::Offer { task, attempt, offer }]
+        self.offered.insert(key, Offer { number, offer, order, code });
+        vec![FromWorker::Offer { task, attempt, number, offer }]
+    }
+
+    /// An order that the attempt was given again with since is not meant.
+    fn withdrawn(&mut self, key: Key, number: u64) {
+        if self.offered.get(&key).is_some_and(|offered| offered.number == number) {
+            self.offered.remove(&key);
+            self.rooms.remove(&key);
+        }
     }
 
     fn granted(&mut self, key: Key, number: u64) {
         match self.offered.remove(&key) {
-            Some((offer, order, code)) if offer == number => match code {
+            Some(Offer { offer, order, code, .. }) if offer == number => match code {
                 Some(code) => self.fetch(*order, code),
                 None => self.start(*order),
             },
