@@ -309,8 +309,8 @@ impl Ground {
             let run_repo = workspaces.run_repo().unwrap().clone();
             let handover = Handover::open(claim.directory(), run_repo, &place, &git).unwrap();
             let (broker, output) = (self.reached(), self.path("out"));
-            let options =
-                DistantOptions { broker, home: home.root().to_owned(), run: id.clone(), handover, output };
+            let (home, epoch) = (home.root().to_owned(), log.epoch());
+            let options = DistantOptions { broker, home, run: id.clone(), epoch, handover, output };
             let (engage, exchanging) = options.engage(run.plan().clone()).unwrap();
             (workers, distant) = (Some(engage), Some(exchanging));
         }

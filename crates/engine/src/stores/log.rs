@@ -49,6 +49,11 @@ impl RunLog {
         &self.run
     }
 
+    /// Which of the claims of this run this is: each is greater than those before it, whatever any clock says.
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }

@@ -81,6 +81,7 @@ pub(super) async fn engage(
         broker,
         home: world.claim.home(),
         run: id.clone(),
+        epoch: world.log.epoch(),
         handover,
         output: world.output.clone(),
     };

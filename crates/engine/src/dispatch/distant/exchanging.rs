@@ -21,7 +21,7 @@ use crate::dispatch::sites::Sites;
 use crate::dispatch::wire::ToWorker;
 use crate::dispatch::{Dispatch, Link};
 use crate::git::handover::Handover;
-use crate::host::clock::wall;
+use crate::stores::Epoch;
 
 /// How often what the time brings is looked at.
 const LOOK: Duration = Duration::from_millis(250);
@@ -48,6 +48,8 @@ pub struct DistantOptions {
     /// The state directory of all runs.
     pub home: PathBuf,
     pub run: RunId,
+    /// Of the claim on it: a later coordinator's is greater.
+    pub epoch: Epoch,
     pub handover: Handover,
     /// Where transcripts and reports go.
     pub output: PathBuf,
@@ -68,7 +70,7 @@ impl DistantOptions {
     pub fn engage(self, plan: Arc<Plan>) -> Result<(Engage, DistantWorkers), EngageError> {
         let enrolment = Enrolment::of(&self.home);
         let (fleet, run_key) = (enrolment.key()?, Key::generate().map_err(EngageError::Key)?);
-        let certificate = Certificate::issue(&fleet, &self.run, run_key.id(), wall().0);
+        let certificate = Certificate::issue(&fleet, &self.run, run_key.id(), self.epoch.0);
         let queues = Queues::of(&fleet.id());
         let coordinator_side = CoordinatorSide::new(queues.clone(), certificate, PROGRAM);
         let (end, is_ended) = oneshot::channel();

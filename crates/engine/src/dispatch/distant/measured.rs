@@ -30,6 +30,7 @@ use crate::dispatch::{Dispatch, Link, Message, Order, RunContext, Stop};
 use crate::git::Repository;
 use crate::git::handover::Handover;
 use crate::git::workspaces::RunPlace;
+use crate::stores::Epoch;
 
 const WORKERS: usize = 100;
 
@@ -169,7 +170,8 @@ fn engaged(
     let handover =
         Handover::open(&home.join("claim"), run_repo, &place, &remote.display().to_string()).unwrap();
     let broker: Arc<dyn Broker> = broker::open(address).unwrap();
-    let options = DistantOptions { broker, home, run: id, handover, output: folder.join("out") };
+    let options =
+        DistantOptions { broker, home, run: id, epoch: Epoch(1), handover, output: folder.join("out") };
     let (engage, distant) = options.engage(plan.clone()).unwrap();
     let (reports, messages) = mpsc::unbounded_channel();
     let (notices, mut told) = mpsc::unbounded_channel();

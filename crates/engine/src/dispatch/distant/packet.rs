@@ -33,13 +33,15 @@ pub(crate) enum Packet {
     },
 }
 
-/// Who vouches for the key of a run, and since when it counts: a newer one replaces it.
+/// Who vouches for the key of a run, and for which claim of it: a later one replaces it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Certificate {
     pub(crate) run: RunId,
     pub(crate) key: KeyId,
-    /// Milliseconds since 1970 by the coordinator's clock; compared only with those of the same run.
-    pub(crate) since: i64,
+    /// Of the coordinator's claim on the run, by its store. Not a time: clocks of machines differ, and the next coordinator
+    /// may have one that is behind. Workers of version 4 know it by this name, and have to read it to name the versions.
+    #[serde(rename = "since")]
+    pub(crate) epoch: u64,
     pub(crate) signature: String,
 }
 
@@ -64,18 +66,18 @@ pub(crate) struct Here {
 }
 
 impl Certificate {
-    pub(crate) fn issue(fleet: &Key, run: &RunId, key: KeyId, since: i64) -> Certificate {
-        let signature = fleet.vouch(&words(run, &key, since));
-        Certificate { run: run.clone(), key, since, signature }
+    pub(crate) fn issue(fleet: &Key, run: &RunId, key: KeyId, epoch: u64) -> Certificate {
+        let signature = fleet.vouch(&words(run, &key, epoch));
+        Certificate { run: run.clone(), key, epoch, signature }
     }
 
     pub(crate) fn is_of(&self, fleet: &KeyId) -> bool {
-        fleet.vouches(&words(&self.run, &self.key, self.since), &self.signature)
+        fleet.vouches(&words(&self.run, &self.key, self.epoch), &self.signature)
     }
 }
 
-fn words(run: &RunId, key: &KeyId, since: i64) -> String {
-    format!("{run} {key} {since}")
+fn words(run: &RunId, key: &KeyId, epoch: u64) -> String {
+    format!("{run} {key} {epoch}")
 }
 
 /// The queues of a fleet.
@@ -121,7 +123,7 @@ mod tests {
         for changed in [
             Certificate { run: RunId::parse("r2").unwrap(), ..certificate.clone() },
             Certificate { key: other, ..certificate.clone() },
-            Certificate { since: 6, ..certificate.clone() },
+            Certificate { epoch: 6, ..certificate.clone() },
         ] {
             assert!(!changed.is_of(&fleet.id()), "{changed:?}");
         }

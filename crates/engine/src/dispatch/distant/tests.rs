@@ -42,8 +42,8 @@ fn profile() -> Profile {
     Profile { worker: w1(), slots: 2, labels: vec!["gpu".into()], program: "1.0".into() }
 }
 
-fn coordinator_side(fleet: &Key, run_key: &Key, since: i64, entries: &Entries) -> CoordinatorSide {
-    let certificate = Certificate::issue(fleet, &run(), run_key.id(), since);
+fn coordinator_side(fleet: &Key, run_key: &Key, epoch: u64, entries: &Entries) -> CoordinatorSide {
+    let certificate = Certificate::issue(fleet, &run(), run_key.id(), epoch);
     let mut coordinator_side = CoordinatorSide::new(Queues::of(&fleet.id()), certificate, "1.0");
     coordinator_side.enrol(entries);
     coordinator_side

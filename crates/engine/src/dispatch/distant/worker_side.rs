@@ -38,7 +38,7 @@ pub(crate) struct WorkerSide {
 /// A run that this worker is there for.
 struct Bound {
     channel: Channel,
-    since: i64,
+    epoch: u64,
     line: Line,
     heard: Tick,
     /// Its coordinator has spoken within this session.
@@ -115,7 +115,7 @@ impl WorkerSide {
             Some(bound) if bound.channel.key == certificate.key => {
                 return Ok(vec![self.here(&run, bound.channel.clone())]);
             }
-            Some(bound) if bound.since >= certificate.since => {
+            Some(bound) if bound.epoch >= certificate.epoch => {
                 return Err(format!("a newer coordinator of run {run} is known"));
             }
             Some(_) => effects.extend(self.end(&run, "another coordinator has taken it up", false)),
@@ -126,8 +126,8 @@ impl WorkerSide {
         }
         let channel = Channel { key: certificate.key, session: session() };
         effects.push(self.here(&run, channel.clone()));
-        let (since, line) = (certificate.since, Line::default());
-        self.runs.insert(run, Bound { channel, since, line, heard: now, is_met: false });
+        let (epoch, line) = (certificate.epoch, Line::default());
+        self.runs.insert(run, Bound { channel, epoch, line, heard: now, is_met: false });
         Ok(effects)
     }
 
