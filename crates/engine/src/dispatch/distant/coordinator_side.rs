@@ -108,8 +108,11 @@ impl CoordinatorSide {
                 let worker = self.speaker(from, &channel)?;
                 let Some(open) = self.open.get_mut(&worker) else { return Ok(Vec::new()) };
                 open.heard = now;
-                let new = open.line.hear(part);
-                Ok(new.into_iter().map(|what| CoordinatorEffect::Heard(worker.clone(), what)).collect())
+                let heard = |what| CoordinatorEffect::Heard(worker.clone(), what);
+                match open.line.hear(part) {
+                    Ok(new) => Ok(new.into_iter().map(heard).collect()),
+                    Err(error) => Ok(self.dismiss(&worker, &error.to_string())),
+                }
             }
             Packet::Over { channel, .. } => {
                 if self.dismissal(from, &channel).is_some() {

@@ -1,18 +1,23 @@
 //! What one side says to the other over a broker arrives in order and each once, whatever the broker does.
 //!
 //! Each side numbers what it says and keeps it until the other says how far it has heard. What is not heard for a while is
-//! said again, so a broker that loses all it has costs a moment. It knows neither keys nor queues nor clocks.
+//! said again, so a broker that loses all it has costs a moment. What is long goes in pieces: brokers refuse messages over some
+//! size, and all that is said after one that never arrives would wait for it. It knows neither keys nor queues nor clocks.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use conductor_core::values::units::{Millis, Tick};
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 /// How long the other side may take until what was said is said again.
 pub(crate) const AGAIN: Millis = Millis::from_secs(3);
 
-/// How much goes into one message.
+/// How much goes into one message. As JSON in JSON it may come to a few times that; RabbitMQ takes 16 MiB by default.
 const LARGEST: usize = 256 << 10;
+
+/// The longest thing that is put together again, as of a line between two processes of one machine.
+const LONGEST: usize = 64 << 20;
 
 /// How many messages are said ahead of what the other side has heard, and kept that came before their turn.
 const AHEAD: u64 = 1024;
@@ -24,19 +29,36 @@ pub(crate) struct Part {
     pub(crate) number: u64,
     pub(crate) heard: u64,
     pub(crate) said: Vec<String>,
+    /// The last of these goes on with what has the next number.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) goes_on: bool,
 }
+
+/// One thing that is said, or a piece of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Piece {
+    text: String,
+    goes_on: bool,
+}
+
+/// The other side does not keep to what is agreed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("what it says is too long")]
+pub(crate) struct TooLong;
 
 #[derive(Debug)]
 pub(crate) struct Line {
     /// What the other side has not heard yet, from `first` on.
-    unheard: VecDeque<String>,
+    unheard: VecDeque<Piece>,
     first: u64,
     /// The next that has not been said, and when something was said last.
     next: u64,
     said_at: Option<Tick>,
     /// The next that is to come, and what came before it.
     expected: u64,
-    early: BTreeMap<u64, String>,
+    early: BTreeMap<u64, Piece>,
+    /// The pieces so far of what has not come to its end.
+    begun: String,
     /// The other side is to be told how far it was heard.
     owes: bool,
 }
@@ -50,6 +72,7 @@ impl Default for Line {
             said_at: None,
             expected: 1,
             early: BTreeMap::new(),
+            begun: String::new(),
             owes: false,
         }
     }
@@ -57,26 +80,42 @@ impl Default for Line {
 
 impl Line {
     pub(crate) fn say(&mut self, what: String) {
-        self.unheard.push_back(what);
+        let mut rest = what;
+        while rest.len() > LARGEST {
+            let tail = rest.split_off(rest.floor_char_boundary(LARGEST));
+            self.unheard.push_back(Piece { text: rest, goes_on: true });
+            rest = tail;
+        }
+        self.unheard.push_back(Piece { text: rest, goes_on: false });
     }
 
     /// What of it is new, in order.
-    pub(crate) fn hear(&mut self, part: Part) -> Vec<String> {
+    pub(crate) fn hear(&mut self, part: Part) -> Result<Vec<String>, TooLong> {
         self.note_heard(part.heard);
         self.owes |= !part.said.is_empty();
         // Whatever number it claims to begin with.
-        let numbers = part.number..part.number.saturating_add(part.said.len() as u64);
-        for (number, what) in numbers.zip(part.said) {
+        let end = part.number.saturating_add(part.said.len() as u64);
+        for (number, text) in (part.number..end).zip(part.said) {
+            if text.len() > LARGEST {
+                return Err(TooLong);
+            }
             if number >= self.expected && number < self.expected + AHEAD {
-                self.early.insert(number, what);
+                let goes_on = part.goes_on && number + 1 == end;
+                self.early.insert(number, Piece { text, goes_on });
             }
         }
         let mut new = Vec::new();
-        while let Some(what) = self.early.remove(&self.expected) {
+        while let Some(Piece { text, goes_on }) = self.early.remove(&self.expected) {
             self.expected += 1;
-            new.push(what);
+            if self.begun.len() + text.len() > LONGEST {
+                return Err(TooLong);
+            }
+            self.begun.push_str(&text);
+            if !goes_on {
+                new.push(std::mem::take(&mut self.begun));
+            }
         }
-        new
+        Ok(new)
     }
 
     fn note_heard(&mut self, heard: u64) {
@@ -99,24 +138,24 @@ impl Line {
         }
         let heard = self.expected - 1;
         let from = usize::try_from(self.next - self.first).unwrap_or(usize::MAX);
-        let (mut said, mut size) = (Vec::new(), 0);
-        for what in self.unheard.iter().skip(from) {
+        let (mut said, mut size, mut goes_on) = (Vec::new(), 0, false);
+        for piece in self.unheard.iter().skip(from) {
             let is_ahead = self.next + said.len() as u64 >= self.first + AHEAD;
-            if is_ahead || (!said.is_empty() && size + what.len() > LARGEST) {
+            if goes_on || is_ahead || (!said.is_empty() && size + piece.text.len() > LARGEST) {
                 break;
             }
-            size += what.len();
-            said.push(what.clone());
-        }
-        if said.is_empty() {
-            let number = self.next;
-            return std::mem::take(&mut self.owes).then_some(Part { number, heard, said });
+            size += piece.text.len();
+            said.push(piece.text.clone());
+            goes_on = piece.goes_on;
         }
         let number = self.next;
+        if said.is_empty() {
+            return std::mem::take(&mut self.owes).then_some(Part { number, heard, said, goes_on });
+        }
         self.next += said.len() as u64;
         self.said_at = Some(now);
         self.owes = false;
-        Some(Part { number, heard, said })
+        Some(Part { number, heard, said, goes_on })
     }
 
     /// Whether the other side has heard all that was said.
@@ -141,12 +180,16 @@ mod tests {
         one.say("a".into());
         one.say("b".into());
         let parts = said(&mut one, 0);
-        assert_eq!(parts, [Part { number: 1, heard: 0, said: vec!["a".into(), "b".into()] }]);
-        assert_eq!(other.hear(parts[0].clone()), ["a", "b"]);
-        assert_eq!(other.hear(parts[0].clone()), Vec::<String>::new(), "a second time it is nothing new");
+        assert_eq!(parts, [Part { number: 1, heard: 0, said: vec!["a".into(), "b".into()], goes_on: false }]);
+        assert_eq!(other.hear(parts[0].clone()).unwrap(), ["a", "b"]);
+        assert_eq!(
+            other.hear(parts[0].clone()).unwrap(),
+            Vec::<String>::new(),
+            "a second time it is nothing new"
+        );
         let back = said(&mut other, 0);
-        assert_eq!(back, [Part { number: 1, heard: 2, said: Vec::new() }]);
-        assert!(one.hear(back[0].clone()).is_empty() && one.is_heard());
+        assert_eq!(back, [Part { number: 1, heard: 2, said: Vec::new(), goes_on: false }]);
+        assert!(one.hear(back[0].clone()).unwrap().is_empty() && one.is_heard());
         assert!(said(&mut one, AGAIN.0 * 2).is_empty());
     }
 
@@ -157,25 +200,44 @@ mod tests {
         drop(said(&mut one, 0));
         assert!(said(&mut one, AGAIN.0 - 1).is_empty());
         let again = said(&mut one, AGAIN.0);
-        assert_eq!(other.hear(again[0].clone()), ["a"]);
+        assert_eq!(other.hear(again[0].clone()).unwrap(), ["a"]);
     }
 
     #[test]
-    fn no_one_part_is_too_large_and_one_thing_is_never_cut() {
-        let mut one = Line::default();
-        for _ in 0..3 {
-            one.say("x".repeat(LARGEST - 10));
-        }
-        one.say("y".repeat(LARGEST * 2));
+    fn no_part_is_too_large() {
+        let (mut one, mut other) = (Line::default(), Line::default());
+        let things =
+            ["x".repeat(LARGEST - 10), "y".repeat(LARGEST - 10), "ä".repeat(LARGEST), "z".to_owned()];
+        things.iter().for_each(|thing| one.say(thing.clone()));
         let parts = said(&mut one, 0);
-        assert_eq!(parts.iter().map(|part| part.said.len()).collect::<Vec<_>>(), [1, 1, 1, 1]);
-        assert_eq!(parts.iter().map(|part| part.number).collect::<Vec<_>>(), [1, 2, 3, 4]);
+        assert!(parts.iter().all(|part| part.said.iter().map(String::len).sum::<usize>() <= LARGEST));
+        assert_eq!(
+            parts.iter().map(|part| part.goes_on).collect::<Vec<_>>(),
+            [false, false, true, false, false]
+        );
+        // In any order, and more than once.
+        let heard: Vec<String> =
+            parts.iter().rev().chain(&parts).flat_map(|part| other.hear(part.clone()).unwrap()).collect();
+        assert_eq!(heard, things);
+    }
+
+    #[test]
+    fn what_has_no_end_is_given_up() {
+        let (mut one, mut other) = (Line::default(), Line::default());
+        let piece = "x".repeat(LARGEST);
+        let part = |number| Part { number, heard: 0, said: vec![piece.clone()], goes_on: true };
+        let most = (LONGEST / LARGEST) as u64;
+        assert!((1..=most).all(|number| one.hear(part(number)) == Ok(Vec::new())));
+        assert_eq!(one.hear(part(most + 1)), Err(TooLong));
+        let said = vec!["x".repeat(LARGEST + 1)];
+        assert_eq!(other.hear(Part { number: 1, heard: 0, said, goes_on: false }), Err(TooLong));
     }
 
     #[test]
     fn a_number_far_ahead_takes_no_room() {
         let mut one = Line::default();
-        assert!(one.hear(Part { number: u64::MAX - 2, heard: u64::MAX, said: vec!["a".into()] }).is_empty());
+        let far = Part { number: u64::MAX - 2, heard: u64::MAX, said: vec!["a".into()], goes_on: false };
+        assert!(one.hear(far).unwrap().is_empty());
         assert!(one.early.is_empty());
     }
 
@@ -210,7 +272,7 @@ mod tests {
                     6 => { on_the_way.clear(); continue }
                     _ => on_the_way.swap_remove(which),
                 };
-                heard[to].extend(lines[to].hear(part));
+                heard[to].extend(lines[to].hear(part).unwrap());
             }
             // From here on nothing is lost any more.
             for _ in 0..8 {
@@ -221,7 +283,7 @@ mod tests {
                     }
                 }
                 while let Some((to, part)) = on_the_way.pop() {
-                    heard[to].extend(lines[to].hear(part));
+                    heard[to].extend(lines[to].hear(part).unwrap());
                 }
             }
             let expected = |side: usize, count: usize| -> Vec<String> {

@@ -223,7 +223,7 @@ fn what_a_stranger_puts_into_the_queues_is_refused() {
     let mut side = Side::met();
     let (before, stranger) = (side.at_worker.len() + side.at_coordinator.len(), Key::generate().unwrap());
     let channel = side.channel();
-    let part = || Part { number: 2, heard: 0, said: vec!["run rm -rf".into()] };
+    let part = || Part { number: 2, heard: 0, said: vec!["run rm -rf".into()], goes_on: false };
     let said = Packet::Said { channel: channel.clone(), part: part() };
     let (to_worker, to_run) = (side.to_worker(), side.to_run());
     // Orders under a key of its own, as itself and as the run.
@@ -392,7 +392,7 @@ fn a_worker_that_did_not_hear_that_it_is_revoked_is_told_when_it_speaks() {
     assert_eq!(side.at_coordinator.len(), before, "{:?}", side.at_coordinator);
     // Another can have nothing sent to it by the name of that session.
     let stranger = Key::generate().unwrap();
-    let part = Part { number: 1, heard: 0, said: vec!["alive".into()] };
+    let part = Part { number: 1, heard: 0, said: vec!["alive".into()], goes_on: false };
     let forged = Packet::Said { channel, part };
     assert!(side.coordinator_side.hear(Tick(side.now), &stranger.id(), forged).is_err());
 }

@@ -90,9 +90,13 @@ impl WorkerSide {
                 bound.heard = now;
                 let is_first = !std::mem::replace(&mut bound.is_met, true);
                 let began = is_first.then(|| WorkerEffect::Began(run.clone(), channel));
-                let heard =
-                    bound.line.hear(part).into_iter().map(|what| WorkerEffect::Heard(run.clone(), what));
-                Ok(began.into_iter().chain(heard).collect())
+                match bound.line.hear(part) {
+                    Ok(new) => {
+                        let heard = new.into_iter().map(|what| WorkerEffect::Heard(run.clone(), what));
+                        Ok(began.into_iter().chain(heard).collect())
+                    }
+                    Err(error) => Ok(self.leave_run(&run, &error.to_string())),
+                }
             }
             Packet::Over { channel, why } => {
                 let run = self.run_of(from, &channel)?;
@@ -156,6 +160,14 @@ impl WorkerSide {
         }
         let found = self.runs.iter().find(|(_, bound)| bound.channel == *channel);
         found.map(|(run, _)| run.clone()).ok_or_else(|| "it is of no session that is open here".to_owned())
+    }
+
+    /// Its coordinator does not keep to what is agreed, and is told that nothing of it goes on here.
+    fn leave_run(&mut self, run: &RunId, why: &str) -> Vec<WorkerEffect> {
+        let Some(channel) = self.runs.get(run).map(|bound| bound.channel.clone()) else { return Vec::new() };
+        let over = Packet::Over { channel, why: Some(why.to_owned()) };
+        let told = WorkerEffect::Send(self.queues.run(run), Box::new(over));
+        self.end(run, why, false).into_iter().chain([told]).collect()
     }
 
     /// What was only called for and never began, ends without a word.
