@@ -515,6 +515,30 @@ async fn a_result_waits_until_the_remote_is_back() {
     worker.dismiss().await;
 }
 
+/// What the coordinator has put on the remote is lost there while it goes on; the next attempt that needs it waits until it is
+/// there again.
+#[tokio::test(flavor = "multi_thread")]
+async fn code_that_the_remote_has_lost_is_put_there_again() {
+    let ground = Ground::new(Memory::new(1, false));
+    let both = "tasks:\n- { id: a, run: 'echo a >> FOLDER/begun; while [ ! -e FOLDER/go ]; do sleep 0.05; done' }\n- { id: b, run: 'echo b >> FOLDER/begun; echo b > b.txt' }\n";
+    let tasks = both.replace("FOLDER", &ground.folder.path().display().to_string());
+    let driven = ground.start("lost", &tasks, true).await;
+    let first = ground.engage("w1", 1, &[]);
+    ground.wait_for_lines("begun", 1, &driven).await;
+    let remote = ground.path("remote.git");
+    let names = git(&remote, &["for-each-ref", "--format=%(refname)", "refs/conductor/lost/at"]);
+    assert!(!names.is_empty());
+    names.lines().for_each(|name| drop(git(&remote, &["update-ref", "-d", name])));
+    // It has the commit not yet, and the coordinator takes it to be there.
+    let second = ground.engage("w2", 1, &[]);
+    ground.wait_for_lines("begun", 2, &driven).await;
+    std::fs::write(ground.path("go"), "").unwrap();
+    let (run, _) = driven.ended().await;
+    assert!(run.tasks().all(|(_, progress)| progress.last_attempt == 1), "none of them failed");
+    first.dismiss().await;
+    second.dismiss().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_goes_to_a_worker_with_its_labels_and_its_words_are_kept_here() {
     let ground = Ground::new(Memory::new(1, false));
@@ -546,7 +570,8 @@ async fn a_worker_that_is_revoked_is_lost_at_once_and_told_of_nothing_more() {
     std::fs::write(ground.path("go"), "").unwrap();
     let (run, _) = driven.ended().await;
     assert_eq!(run.progress(0).last_attempt, 2);
-    assert!(first.told.lock().unwrap().iter().any(|told| told.contains("works for run revoked")));
+    let told = first.told.lock().unwrap().join("\n");
+    assert!(told.contains("works for run revoked no more: it was revoked"), "{told}");
     first.dismiss().await;
     second.dismiss().await;
 }

@@ -205,6 +205,11 @@ impl Remote {
                     self.hand_out_waiting(&mut state);
                 }
             }
+            FromWorker::Lacks { task, attempt, commits } => {
+                if state.workers.get(worker).is_some_and(|held| held.has(&(task.clone(), attempt))) {
+                    self.make_ready_again(task, commits);
+                }
+            }
             FromWorker::Report { number, input } => self.reported(&mut state, worker, number, input)?,
             FromWorker::Call { call, what } => self.answer(&state, worker, call, what),
             FromWorker::Notice { text } => self.link.notice(format!("{worker}: {text}")),

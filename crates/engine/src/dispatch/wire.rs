@@ -97,6 +97,12 @@ pub(crate) enum FromWorker {
         attempt: Attempt,
         number: u64,
     },
+    /// The remote has not these commits any more, with which an attempt of its begins. It goes on looking for them.
+    Lacks {
+        task: TaskId,
+        attempt: Attempt,
+        commits: Vec<String>,
+    },
     /// It lives, and is at these; so many more it would take, if there is a limit.
     Alive {
         attempts: Vec<(TaskId, Attempt)>,

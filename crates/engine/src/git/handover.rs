@@ -26,6 +26,9 @@ pub enum HandoverError {
     Git(#[from] GitError),
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
+    /// The remote answers, and has not these commits any more, which are to be fetched from it.
+    #[error("the remote has not {} any more", .0.join(", "))]
+    Lacking(Vec<String>),
     /// The remote answers, and has not what was said to be there.
     #[error("{0}")]
     Wrong(String),
@@ -98,6 +101,21 @@ impl Handover {
         }
         drop(published);
         Ok(Code { tip, commits, below: self.below.clone() })
+    }
+
+    /// Puts those of these there once more that were there: a remote may lose refs. A worker that lacks them goes on asking, so
+    /// one that asks while others are put there is not waited for.
+    pub(crate) fn publish_again(&self, commits: &[String]) -> Result<(), GitError> {
+        let Ok(published) = self.published.try_lock() else { return Ok(()) };
+        let lost: Vec<&String> = commits.iter().filter(|commit| published.contains(*commit)).collect();
+        if lost.is_empty() {
+            return Ok(());
+        }
+        let mut push = connected(&self.git);
+        push.args(["push", "--quiet", "--no-verify", "--force", "--", &self.url]);
+        let run = self.run_repo.run();
+        push.args(lost.iter().map(|commit| format!("{commit}:{}", place_of(run, commit))));
+        output(push).map(drop)
     }
 
     /// What an attempt did is in the run's repository when this is done. What it touched is looked up here: a worker's word
@@ -201,13 +219,25 @@ impl Outpost {
                 let name = place_of(run, commit);
                 format!("+{name}:{name}")
             }));
-            output(fetch)?;
+            if let Err(error) = output(fetch) {
+                let lost = self.lost(run, &lacking)?;
+                return Err(if lost.is_empty() { error.into() } else { HandoverError::Lacking(lost) });
+            }
         }
-        if let Some(commit) = code.commits.iter().find(|commit| !self.has(commit)) {
-            let name = place_of(run, commit);
-            return Err(HandoverError::Wrong(format!("{} has not {commit} at {name}", shown_url(&self.url))));
+        // There may be something else where they were.
+        let lost: Vec<String> = code.commits.iter().filter(|commit| !self.has(commit)).cloned().collect();
+        if !lost.is_empty() {
+            return Err(HandoverError::Lacking(lost));
         }
         Ok(self.check_out(&code.tip)?)
+    }
+
+    /// Those that the remote has not, if it answers.
+    fn lost(&self, run: &RunId, wanted: &[&String]) -> Result<Vec<String>, GitError> {
+        let all = format!("refs/conductor/{run}/at/*");
+        let there = listed(&self.git(), &self.url, &[&all])?;
+        let is_there = |commit: &str| there.iter().any(|(name, _)| *name == place_of(run, commit));
+        Ok(wanted.iter().filter(|commit| !is_there(commit)).map(|commit| (*commit).clone()).collect())
     }
 
     /// A repository in which nothing is checked out is none to work in, and what a project tells its agents is read there.

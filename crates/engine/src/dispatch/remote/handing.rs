@@ -175,6 +175,17 @@ impl Remote {
         tokio::spawn(making.in_current_span());
     }
 
+    /// What was put where workers find it, and is not there any more.
+    pub(super) fn make_ready_again(&self, task: TaskId, commits: Vec<String>) {
+        let Some(handover) = self.handover.clone() else { return };
+        let making = carried(move || {
+            if let Err(error) = handover.publish_again(&commits) {
+                tracing::warn!(%task, %error, "what was lost on the remote could not be put there again");
+            }
+        });
+        tokio::task::spawn_blocking(making);
+    }
+
     fn still_offered(&self, worker: &WorkerId, (task, attempt): &(TaskId, Attempt)) -> Option<Order> {
         let state = self.state();
         let offered = state.workers.get(worker)?.offered.get(task)?;

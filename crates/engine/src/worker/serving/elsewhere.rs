@@ -106,8 +106,12 @@ impl Server {
                 self.set_to_work(*order);
                 Vec::new()
             }
-            Err(HandoverError::Git(error)) => {
-                let again = self.told_once(&key, format!("its code cannot be fetched: {error}"));
+            Err(error @ (HandoverError::Git(_) | HandoverError::Lacking(_))) => {
+                let mut again = self.told_once(&key, format!("its code cannot be fetched: {error}"));
+                if let HandoverError::Lacking(commits) = error {
+                    let (task, attempt) = key.clone();
+                    again.push(FromWorker::Lacks { task, attempt, commits });
+                }
                 self.fetching.insert(key, wish);
                 if let Some(quarters) = self.quarters.clone() {
                     self.fetch_after(quarters, PATIENCE, order, code);
