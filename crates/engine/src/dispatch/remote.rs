@@ -67,6 +67,14 @@ pub(crate) struct Abilities {
     pub(crate) is_drained: bool,
 }
 
+/// By its order, whatever its worker says.
+struct Needs {
+    /// Whose provider it asks.
+    agent: String,
+    /// Its agent is offered tools, which list the run's tasks.
+    has_tools: bool,
+}
+
 /// A worker, and what it has.
 struct Held {
     out: mpsc::UnboundedSender<ToWorker>,
@@ -74,6 +82,8 @@ struct Held {
     /// Ordered and not granted yet.
     offered: HashMap<TaskId, Offered>,
     attempts: HashMap<TaskId, Attempt>,
+    /// What each of the attempts needs of the run beside its own.
+    needs: HashMap<(TaskId, Attempt), Needs>,
     /// Taken from it: what it says of these is refused.
     forgotten: HashSet<(TaskId, Attempt)>,
     /// How far each of the attempts was heard.
@@ -280,6 +290,7 @@ impl Held {
             abilities,
             offered: HashMap::new(),
             attempts: HashMap::new(),
+            needs: HashMap::new(),
             forgotten: HashSet::new(),
             speeches: HashMap::new(),
             is_silent: false,
@@ -290,6 +301,11 @@ impl Held {
 
     fn has(&self, (task, attempt): &(TaskId, Attempt)) -> bool {
         self.attempts.get(task) == Some(attempt) && !self.forgotten.contains(&(task.clone(), *attempt))
+    }
+
+    /// Whether any of its attempts needs this.
+    fn needs(&self, is_needed: impl Fn(&Needs) -> bool) -> bool {
+        self.needs.iter().any(|(about, needs)| self.has(about) && is_needed(needs))
     }
 
     /// What was heard of an attempt that is its own.
@@ -333,6 +349,7 @@ impl Dispatch for Remote {
         for held in self.state().workers.values_mut() {
             if held.attempts.get(task) == Some(&attempt) {
                 held.attempts.remove(task);
+                held.needs.remove(&(task.clone(), attempt));
                 held.speeches.remove(&(task.clone(), attempt));
                 held.is_silent = true;
                 held.forgotten.insert((task.clone(), attempt));

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tracing::Instrument as _;
 
 use super::speech::Speech;
-use super::{Held, Remote, State};
+use super::{Held, Needs, Remote, State};
 use crate::dispatch::Order;
 use crate::dispatch::wire::ToWorker;
 use crate::git::handover::{Code, Handover};
@@ -57,6 +57,14 @@ pub(super) fn watch_over(remote: &Arc<Remote>) {
             remote.take_back_unanswered(Instant::now());
         }
     });
+}
+
+impl Needs {
+    fn of(order: &Order) -> Needs {
+        let takes_follow_ups = order.context.limits.follow_ups > 0;
+        let task = order.chosen_task();
+        Needs { agent: task.agent_name().to_owned(), has_tools: takes_follow_ups || task.report }
+    }
 }
 
 impl State {
@@ -228,6 +236,7 @@ impl Remote {
         }
         let Some(offered) = held.offered.remove(&task) else { return };
         held.attempts.insert(task.clone(), attempt);
+        held.needs.insert((task.clone(), attempt), Needs::of(&offered.order));
         if self.handover.is_some() {
             let executor = offered.order.executor;
             self.link.marks.begin(executor);

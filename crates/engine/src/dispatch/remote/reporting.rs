@@ -10,8 +10,8 @@ use tokio::sync::oneshot;
 use tracing::Instrument as _;
 
 use super::{Remote, State};
-use crate::dispatch::Message;
 use crate::dispatch::wire::{Answer, Call, ToWorker};
+use crate::dispatch::{Message, Query};
 use crate::git::handover::{Handover, HandoverError};
 use crate::host::logs::carried;
 
@@ -36,10 +36,16 @@ impl Remote {
         }
         held.last_report = number;
         let about = about(&input)?;
-        if let Some(about) = &about
-            && !held.has(about)
-        {
-            let refused = Some(format!("attempt {} of {} is not yours", about.1, about.0));
+        let refused = match (&about, &input) {
+            (Some(about), _) if !held.has(about) => {
+                Some(format!("attempt {} of {} is not yours", about.1, about.0))
+            }
+            (_, Input::ProviderParked { agent, .. }) if !held.needs(|needs| needs.agent == *agent) => {
+                Some(format!("no attempt of yours is {agent}'s"))
+            }
+            _ => None,
+        };
+        if refused.is_some() {
             let _ = held.out.send(ToWorker::Acknowledged { report: number, refused });
             return Ok(());
         }
@@ -94,8 +100,9 @@ impl Remote {
             let _ = out.send(ToWorker::Acknowledged { report, refused: None });
             return;
         };
-        if let Input::AttemptEnded { task, .. } = &input {
+        if let Input::AttemptEnded { task, attempt, .. } = &input {
             held.attempts.remove(task);
+            held.needs.remove(&(task.clone(), *attempt));
             self.link.board.forgets(task);
             self.hand_out_waiting(state);
         }
@@ -172,7 +179,8 @@ impl Remote {
         let Some(held) = state.workers.get(worker) else { return };
         let (control, out) = (self.link.control(), held.out.clone());
         let is_its = match &what {
-            Call::Look(_) => true,
+            Call::Look(Query::Tasks) => held.needs(|needs| needs.has_tools),
+            Call::Look(_) => false,
             Call::Ask(Request::Propose { by, attempt, .. }) => held.has(&(by.clone(), *attempt)),
             Call::Ask(_) => false,
         };

@@ -3,12 +3,14 @@ use std::time::Instant;
 use conductor_core::plan::{Command, Dependency, Isolation, Limits, Priority, Task, Work};
 use conductor_core::run::event::Process;
 use conductor_core::values::ids::RunId;
+use conductor_core::values::units::Timestamp;
 use tokio::io::{BufReader, DuplexStream};
 
 use conductor_core::schedule::Request;
 
 use super::*;
-use crate::dispatch::{Message, RunContext};
+use crate::dispatch::wire::{Answer, Call};
+use crate::dispatch::{Message, Query, RunContext};
 
 fn id(name: &str) -> TaskId {
     TaskId::parse(name).unwrap()
@@ -425,4 +427,43 @@ async fn what_waits_for_other_labels_holds_nothing_up() {
     }
     assert_eq!(orders(&mut worker).len(), 1_000);
     assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
+}
+
+/// By the orders that it was granted: what it says of others, and what it asks beside them, is not its to say or to know.
+#[tokio::test]
+async fn a_worker_parks_and_sees_only_what_its_attempts_need() {
+    let until = Timestamp(i64::MAX);
+    let parked = |agent: &str| Input::ProviderParked { agent: agent.into(), until };
+    for has_tools in [false, true] {
+        let mut coordinator = Coordinator::new();
+        let mut worker = Played::taken_in(&coordinator.remote, "w1").await;
+        worker.say(FromWorker::Report { number: 1, input: parked("claude") }).await;
+        assert!(matches!(worker.hears().await, ToWorker::Acknowledged { report: 1, refused: Some(_) }));
+        let mut order = order(0, 1);
+        let mut plan = order.plan.as_ref().clone();
+        (plan.tasks[0].agent, plan.tasks[0].report) = (Some("claude".into()), has_tools);
+        order.plan = Arc::new(plan);
+        coordinator.remote.start(order);
+        worker.started().await;
+        coordinator.input().await;
+        worker.say(FromWorker::Report { number: 2, input: parked("codex") }).await;
+        assert!(matches!(worker.hears().await, ToWorker::Acknowledged { report: 2, refused: Some(_) }));
+        worker.say(FromWorker::Report { number: 3, input: parked("claude") }).await;
+        assert_eq!(coordinator.input().await, parked("claude"));
+        assert!(matches!(worker.hears().await, ToWorker::Acknowledged { report: 3, refused: None }));
+        for query in [Query::Snapshot, Query::Why(id("b")), Query::Heard(id("b"))] {
+            worker.say(FromWorker::Call { call: 1, what: Call::Look(query) }).await;
+            assert!(matches!(worker.hears().await, ToWorker::Answered { answer: Answer::Refused(_), .. }));
+        }
+        worker.say(FromWorker::Call { call: 2, what: Call::Look(Query::Tasks) }).await;
+        match has_tools {
+            true => {
+                assert!(matches!(coordinator.messages.recv().await, Some(Message::Look(Query::Tasks, _))))
+            }
+            false => {
+                let refused = worker.hears().await;
+                assert!(matches!(refused, ToWorker::Answered { call: 2, answer: Answer::Refused(_) }));
+            }
+        }
+    }
 }
