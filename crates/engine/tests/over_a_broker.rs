@@ -311,7 +311,7 @@ impl Ground {
             let (broker, output) = (self.reached(), self.path("out"));
             let (home, epoch) = (home.root().to_owned(), log.epoch());
             let options = DistantOptions { broker, home, run: id.clone(), epoch, handover, output };
-            let (engage, exchanging) = options.engage(run.plan().clone()).unwrap();
+            let (engage, exchanging) = options.engage(&run).unwrap();
             (workers, distant) = (Some(engage), Some(exchanging));
         }
         let world = World {

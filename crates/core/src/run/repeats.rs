@@ -7,7 +7,7 @@ use crate::run::event::RECOVERY;
 use crate::run::event::{
     Again, Answer, Change, Event, Failure, FailureClass, Outcome, Question, Round, SetAside, StopReason,
 };
-use crate::values::ids::TaskId;
+use crate::values::ids::{TaskId, WorkerId};
 
 use super::{Run, TaskState};
 
@@ -25,6 +25,8 @@ pub struct Repeats {
     pub session: Option<(String, String)>,
     /// The executor that began it, in its workspace.
     pub session_of: Option<u32>,
+    /// The worker on whose machine it was begun, where that is another.
+    pub session_at: Option<WorkerId>,
     /// What it asked, and was answered.
     pub answers: Vec<(Question, Answer)>,
     /// Messages of people to the agent that works on it.
@@ -54,6 +56,14 @@ pub struct Repeats {
 }
 
 impl Run {
+    /// The worker that has the conversation of each task whose agent talked elsewhere: only there it can be gone on with.
+    pub fn conversations(&self) -> impl Iterator<Item = (TaskId, WorkerId)> + '_ {
+        self.repeats.iter().filter_map(|(node, repeats)| {
+            let worker = repeats.session.as_ref().and(repeats.session_at.clone())?;
+            Some((self.plan.tasks[*node as usize].id.clone(), worker))
+        })
+    }
+
     /// Whether its last attempt began on work that has not landed yet.
     pub(crate) fn lands_after_another(&self, place: usize) -> bool {
         let is_open = |task: &TaskId| {
@@ -110,7 +120,12 @@ impl Run {
             Event::StopRequested { why: StopReason::Preempted, .. } => {
                 self.repeats.entry(node).or_default().preempted += 1;
             }
-            Event::LeaseLost { .. } => self.repeats.entry(node).or_default().lost_workers += 1,
+            Event::LeaseLost { .. } => {
+                let repeats = self.repeats.entry(node).or_default();
+                repeats.lost_workers += 1;
+                // What was said on a machine that is gone is gone.
+                repeats.session_at = None;
+            }
             Event::WordsSent { words, unheard, .. } => self.account_words(node, words, *unheard),
             Event::AttemptEnded { outcome, change, .. } => {
                 self.account_end(node, outcome, change.as_deref());
@@ -138,9 +153,18 @@ impl Run {
 
     fn account_reopening(&mut self, node: Node) {
         let Some(before) = self.repeats.remove(&node).filter(|repeats| repeats.cut_short) else { return };
-        let Repeats { round, session, session_of, answers, words, unheard, stack, .. } = before;
-        let kept =
-            Repeats { round, session, session_of, answers, words, unheard, stack, ..Repeats::default() };
+        let Repeats { round, session, session_of, session_at, answers, words, unheard, stack, .. } = before;
+        let kept = Repeats {
+            round,
+            session,
+            session_of,
+            session_at,
+            answers,
+            words,
+            unheard,
+            stack,
+            ..Repeats::default()
+        };
         self.repeats.insert(node, kept);
     }
 
@@ -152,8 +176,13 @@ impl Run {
             .map_or_else(|| self.plan.tasks[place].agent_name(), |choice| &choice.agent);
         let session = (agent.to_owned(), session.to_owned());
         let executor = self.tasks[place].executor;
+        let worker = match &self.tasks[place].state {
+            TaskState::Running(running) => running.worker.clone(),
+            _ => None,
+        };
         let repeats = self.repeats.entry(node).or_default();
         repeats.unheard.clear();
+        repeats.session_at = worker;
         // One that goes on is told of again.
         if repeats.session.as_ref() != Some(&session) {
             (repeats.session, repeats.session_of) = (Some(session), executor);

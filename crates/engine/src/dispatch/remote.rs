@@ -98,26 +98,34 @@ struct Held {
 impl Remote {
     /// Of workers on this machine, which work in the run's own repository.
     pub fn new(link: Link, plan: Arc<Plan>) -> Arc<Remote> {
-        Remote::made(link, plan, None, PathBuf::new())
+        Remote::made(link, plan, None, PathBuf::new(), HashMap::new())
     }
 
-    /// Of workers on other machines; what their attempts have said is kept below `output`.
+    /// Of workers on other machines; what their attempts have said is kept below `output`. `conversations` are those of earlier
+    /// attempts, and the workers that have them.
     pub(crate) fn apart(
         link: Link,
         plan: Arc<Plan>,
         handover: Arc<Handover>,
         output: PathBuf,
+        conversations: HashMap<TaskId, WorkerId>,
     ) -> Arc<Remote> {
-        Remote::made(link, Arc::new(without_secrets(&plan)), Some(handover), output)
+        Remote::made(link, Arc::new(without_secrets(&plan)), Some(handover), output, conversations)
     }
 
-    fn made(link: Link, plan: Arc<Plan>, handover: Option<Arc<Handover>>, output: PathBuf) -> Arc<Remote> {
+    fn made(
+        link: Link,
+        plan: Arc<Plan>,
+        handover: Option<Arc<Handover>>,
+        output: PathBuf,
+        conversations: HashMap<TaskId, WorkerId>,
+    ) -> Arc<Remote> {
         let state = State {
             workers: BTreeMap::new(),
             waiting: Waiting::default(),
             ordered: 0,
             called_off: HashSet::new(),
-            conversations: HashMap::new(),
+            conversations,
             told: HashSet::new(),
             plan,
         };

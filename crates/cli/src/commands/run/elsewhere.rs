@@ -85,7 +85,7 @@ pub(super) async fn engage(
         handover,
         output: world.output.clone(),
     };
-    let (engage, distant) = options.engage(run.plan().clone())?;
+    let (engage, distant) = options.engage(run)?;
     world.workers = Some(engage);
     Ok(Some(distant))
 }

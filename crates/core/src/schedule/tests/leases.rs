@@ -119,3 +119,21 @@ fn a_restart_forgets_leases_for_what_was_leased_is_interrupted() {
     assert_eq!(s.told(decision), "interrupted a, start a#2");
     assert_eq!(s.scheduler.next_deadline(), None);
 }
+
+/// A coordinator that takes the run up gives a task to the worker that has its conversation, as the one before did.
+#[test]
+fn who_has_a_conversation_is_in_the_log() {
+    let (mut s, _) = Script::start(plan("a; b"), queue(2));
+    s.renews("w1", "a");
+    for task in ["a", "b"] {
+        let (session, attempt) = (format!("of {task}"), s.attempt_of(task));
+        s.input(Input::SessionStarted { task: id(task), attempt, session });
+    }
+    let known = |s: &Script| Run::replay(&s.log).unwrap().conversations().collect::<Vec<_>>();
+    assert_eq!(known(&s), [(id("a"), worker("w1"))], "what is said on this machine is at no worker");
+    s.ended("a", Outcome::Interrupted);
+    assert_eq!(known(&s), [(id("a"), worker("w1"))]);
+    s.renews("w1", "a");
+    s.loses("w1");
+    assert!(known(&s).is_empty(), "what was said there is lost with it");
+}

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use conductor_core::plan::Plan;
+use conductor_core::run::Run;
 use conductor_core::values::ids::{RunId, WorkerId};
 use conductor_core::values::units::Tick;
 use thiserror::Error;
@@ -66,8 +66,8 @@ pub struct DistantWorkers {
 pub type Engage = Box<dyn FnOnce(Link, Arc<dyn Dispatch>) -> Arc<dyn Dispatch> + Send>;
 
 impl DistantOptions {
-    /// What carries attempts out once the coordinator is there. `plan` is the run's as it is then.
-    pub fn engage(self, plan: Arc<Plan>) -> Result<(Engage, DistantWorkers), EngageError> {
+    /// What carries attempts out once the coordinator is there. `run` is as it is then.
+    pub fn engage(self, run: &Run) -> Result<(Engage, DistantWorkers), EngageError> {
         let enrolment = Enrolment::of(&self.home);
         let (fleet, run_key) = (enrolment.key()?, Key::generate().map_err(EngageError::Key)?);
         let certificate = Certificate::issue(&fleet, &self.run, run_key.id(), self.epoch.0);
@@ -77,9 +77,10 @@ impl DistantOptions {
         let (tell_end, ended) = oneshot::channel();
         let handover = Arc::new(self.handover);
         let distant = DistantWorkers { end, ended, handover: handover.clone() };
+        let (plan, conversations) = (run.plan().clone(), run.conversations().collect());
         let (broker, run) = (self.broker, self.run);
         let engage: Engage = Box::new(move |link, here| {
-            let remote = Remote::apart(link.clone(), plan, handover, self.output);
+            let remote = Remote::apart(link.clone(), plan, handover, self.output, conversations);
             let notices = link.clone();
             let tell: Tell = Arc::new(move |text| notices.notice(text));
             let exchanging = Exchanging {

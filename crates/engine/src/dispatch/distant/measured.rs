@@ -172,7 +172,7 @@ fn engaged(
     let broker: Arc<dyn Broker> = broker::open(address).unwrap();
     let options =
         DistantOptions { broker, home, run: id, epoch: Epoch(1), handover, output: folder.join("out") };
-    let (engage, distant) = options.engage(plan.clone()).unwrap();
+    let (engage, distant) = options.engage(&run).unwrap();
     let (reports, messages) = mpsc::unbounded_channel();
     let (notices, mut told) = mpsc::unbounded_channel();
     tokio::spawn(async move { while told.recv().await.is_some() {} });
