@@ -24,17 +24,9 @@ pub(crate) async fn present(home: &Home, runs: &Runs) -> Result<BTreeMap<WorkerI
     Ok(present)
 }
 
-/// What one run knows of them. A worker has its slots once, however many runs it is there for.
+/// What one run knows of them.
 pub(crate) fn add(present: &mut BTreeMap<WorkerId, WorkerView>, workers: Vec<WorkerView>) {
-    for worker in workers {
-        match present.get_mut(&worker.name) {
-            Some(known) => {
-                known.busy = known.busy.saturating_add(worker.busy);
-                known.slots = known.slots.max(worker.slots);
-            }
-            None => drop(present.insert(worker.name.clone(), worker)),
-        }
-    }
+    workers.into_iter().for_each(|worker| worker.add_to(present));
 }
 
 pub(crate) fn entries(home: &Home) -> Result<Entries> {

@@ -5,11 +5,23 @@ use clap::{Args, Subcommand};
 #[derive(Debug, Args)]
 pub(crate) struct Worker {
     /// Take orders from this queue, which its runs use, too
-    #[arg(long, value_name = "URL", env = "CONDUCTOR_QUEUE", hide_env_values = true)]
-    pub(crate) queue: String,
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "CONDUCTOR_QUEUE",
+        hide_env_values = true,
+        required_unless_present = "drain"
+    )]
+    pub(crate) queue: Option<String>,
     /// Fetch code from this git remote and push work to it
-    #[arg(long, value_name = "URL", env = "CONDUCTOR_GIT", hide_env_values = true)]
-    pub(crate) git: String,
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "CONDUCTOR_GIT",
+        hide_env_values = true,
+        required_unless_present = "drain"
+    )]
+    pub(crate) git: Option<String>,
     /// Be taken in with a token of `conductor workers token`; needed once
     #[arg(long, value_name = "TOKEN", env = "CONDUCTOR_WORKER_TOKEN", hide_env_values = true)]
     pub(crate) join: Option<String>,
@@ -25,6 +37,10 @@ pub(crate) struct Worker {
     /// End when no run has called for 20 seconds and nothing is at work
     #[arg(long)]
     pub(crate) exit_when_idle: bool,
+    /// Have the worker that is at work on this machine take nothing more, and wait until it has finished what it is at and
+    /// ended; start none
+    #[arg(long, conflicts_with_all = ["slots", "labels", "exit_when_idle"])]
+    pub(crate) drain: bool,
 }
 
 #[derive(Debug, Subcommand)]

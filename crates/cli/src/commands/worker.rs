@@ -17,13 +17,36 @@ use crate::error::{CliError, Exit};
 
 pub(crate) fn run(args: &args::Worker) -> Result<Exit, CliError> {
     let home = Home::open()?;
-    block_on(serve(&home, args))
+    let all = home.root().join("worker");
+    if args.drain {
+        return drain(&all, args.name.as_deref());
+    }
+    match (&args.queue, &args.git) {
+        (Some(queue), Some(git)) => block_on(serve(&all, args, queue, git)),
+        _ => Err(CliError::new(Exit::Usage, "a worker needs --queue and --git")),
+    }
 }
 
-async fn serve(home: &Home, args: &args::Worker) -> Result<Exit, CliError> {
-    let broker = broker::open(&args.queue)?;
+/// The worker of another process is told, and waited for.
+fn drain(all: &Path, name: Option<&str>) -> Result<Exit, CliError> {
+    let path = at(all, name)?;
+    match WorkerFolder::drain(&path)? {
+        Some(draining) => {
+            talk("the worker takes nothing more; waits until what it is at is done");
+            draining.wait()?;
+            talk("the worker has ended");
+            Ok(Exit::Done)
+        }
+        None => {
+            let message = format!("no worker is at work at {}", path.display());
+            Err(CliError::new(Exit::NothingToDo, message))
+        }
+    }
+}
+
+async fn serve(all: &Path, args: &args::Worker, queue: &str, git: &str) -> Result<Exit, CliError> {
+    let broker = broker::open(queue)?;
     broker.examine().await?;
-    let all = home.root().join("worker");
     let token = args.join.as_deref().map(Token::parse).transpose()?;
     let (folder, identity) = match &token {
         Some(token) => {
@@ -36,7 +59,7 @@ async fn serve(home: &Home, args: &args::Worker) -> Result<Exit, CliError> {
             };
             (folder, identity)
         }
-        None => known_one(&all, args.name.as_deref())?,
+        None => known_one(all, args.name.as_deref())?,
     };
     let Identity { worker, .. } = &identity;
     talk(format!(
@@ -47,7 +70,7 @@ async fn serve(home: &Home, args: &args::Worker) -> Result<Exit, CliError> {
         args.labels.iter().map(|label| label.trim().to_owned()).filter(|label| !label.is_empty()).collect();
     let terms = Terms {
         broker,
-        git: args.git.clone(),
+        git: git.to_owned(),
         slots: args.slots,
         labels,
         exit_when_idle: args.exit_when_idle,
@@ -58,12 +81,17 @@ async fn serve(home: &Home, args: &args::Worker) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
+/// The folder of the worker of this name, or of the only one.
+fn at(all: &Path, name: Option<&str>) -> Result<PathBuf, CliError> {
+    match name {
+        Some(name) => Ok(all.join(named(name)?.as_str())),
+        None => only(all),
+    }
+}
+
 /// The worker of this name, or the only one.
 fn known_one(all: &Path, name: Option<&str>) -> Result<(WorkerFolder, Identity), CliError> {
-    let path = match name {
-        Some(name) => all.join(named(name)?.as_str()),
-        None => only(all)?,
-    };
+    let path = at(all, name)?;
     let unknown = || {
         CliError::new(Exit::Usage, format!("no worker was taken in at {}", path.display()))
             .help("get a token where the runs are driven, conductor workers token, and give it here once: --join TOKEN")
@@ -91,21 +119,28 @@ fn only(all: &Path) -> Result<PathBuf, CliError> {
     }
 }
 
-/// The first signal lets what is at work come to its end, the second does not.
+/// The first signal lets what is at work come to its end, the second does not. `conductor worker --drain` has one of its own,
+/// which may come as often as it likes.
 fn leaving() -> Result<watch::Receiver<Leaving>, CliError> {
     let (mut interrupts, mut terminations) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let mut drains = signal(SignalKind::user_defined2())?;
     let (wish, leaving) = watch::channel(Leaving::No);
     tokio::spawn(async move {
         loop {
-            tokio::select! {
-                _ = interrupts.recv() => {}
-                _ = terminations.recv() => {}
-            }
+            let is_drain = tokio::select! {
+                _ = interrupts.recv() => false,
+                _ = terminations.recv() => false,
+                _ = drains.recv() => true,
+            };
             let next = match *wish.borrow() {
                 Leaving::No => Leaving::Drained,
+                current if is_drain => current,
                 _ => Leaving::Now,
             };
+            if *wish.borrow() == next {
+                continue;
+            }
             if next == Leaving::Drained {
                 talk("takes nothing more; ends when what it is at is done, or at once with a second signal");
             }

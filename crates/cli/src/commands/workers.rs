@@ -1,12 +1,15 @@
 //! `conductor workers`: who may work for the runs of this state directory.
 
+use std::collections::BTreeMap;
+
 use conductor_core::values::ids::WorkerId;
-use conductor_engine::dispatch::broker;
-use conductor_engine::dispatch::distant::enrolment::Enrolment;
+use conductor_engine::dispatch::distant::enrolment::{Enrolled, Enrolment};
 use conductor_engine::dispatch::distant::{remove_queue, take_in_waiting};
+use conductor_engine::dispatch::{WorkerView, broker};
 use conductor_engine::host::home::Home;
 use conductor_engine::records::flat::timestamp;
-use serde_json::json;
+use conductor_engine::runs::live;
+use serde_json::{Value, json};
 
 use super::{answer, answer_either, answer_json, block_on, talk};
 use crate::args;
@@ -55,11 +58,10 @@ async fn list(home: &Home, args: &args::WorkersList) -> Result<Exit, CliError> {
         }
     }
     let entries = Enrolment::of(home.root()).entries()?;
+    let present = present(home);
+    let there = |name: &str| WorkerId::parse(name).and_then(|name| present.get(&name));
     if args.json {
-        let workers = entries.workers.iter().map(|(name, worker)| {
-            json!({ "name": name, "state": if worker.drained { "drained" } else { "enrolled" }, "since": timestamp(worker.since.0),
-                    "key": worker.key })
-        });
+        let workers = entries.workers.iter().map(|(name, worker)| entry(name, worker, there(name)));
         let invited = entries.invitations.iter().map(|(name, invitation)| {
             json!({ "name": name, "state": "invited", "until": timestamp(invitation.until.0) })
         });
@@ -72,14 +74,44 @@ async fn list(home: &Home, args: &args::WorkersList) -> Result<Exit, CliError> {
         return Ok(Exit::Done);
     }
     let workers = entries.workers.iter().map(|(name, worker)| {
-        let state = if worker.drained { "drained" } else { "enrolled" };
-        [name.clone(), state.to_owned(), format!("since {}", timestamp(worker.since.0))]
+        let view = there(name);
+        let is_here = if view.is_some() { "yes" } else { "no" };
+        let slots = view.map_or_else(String::new, |view| format!("{} of {}", view.busy, view.slots));
+        let labels = view.map_or_else(String::new, |view| view.labels.join(","));
+        let since = format!("since {}", timestamp(worker.since.0));
+        [name.clone(), state(worker).to_owned(), is_here.to_owned(), slots, labels, since]
     });
     let invited = entries.invitations.iter().map(|(name, invitation)| {
-        [name.clone(), "invited".to_owned(), format!("until {}", timestamp(invitation.until.0))]
+        let until = format!("until {}", timestamp(invitation.until.0));
+        [name.clone(), "invited".to_owned(), "no".to_owned(), String::new(), String::new(), until]
     });
-    answer(&columns(["NAME", "STATE", "WHEN"], workers.chain(invited).collect()))?;
+    let head = ["NAME", "STATE", "HERE", "BUSY", "LABELS", "WHEN"];
+    answer(&columns(head, workers.chain(invited).collect()))?;
     Ok(Exit::Done)
+}
+
+fn state(worker: &Enrolled) -> &'static str {
+    if worker.drained { "drained" } else { "enrolled" }
+}
+
+/// As `GET /api/workers` has it.
+fn entry(name: &str, worker: &Enrolled, view: Option<&WorkerView>) -> Value {
+    let mut value = json!({ "name": name, "state": state(worker), "since": timestamp(worker.since.0),
+        "key": worker.key, "here": view.is_some() });
+    if let Some(view) = view {
+        value["slots"] = json!(view.slots);
+        value["busy"] = json!(view.busy);
+        value["labels"] = json!(view.labels);
+    }
+    value
+}
+
+/// Those that are there for an active run of this machine, with what all of these have them do.
+fn present(home: &Home) -> BTreeMap<WorkerId, WorkerView> {
+    let mut present = BTreeMap::new();
+    let known = live::all(home).into_iter().flat_map(|run| run.workers);
+    known.for_each(|worker| worker.add_to(&mut present));
+    present
 }
 
 fn drain(home: &Home, args: &args::WorkersDrain) -> Result<Exit, CliError> {

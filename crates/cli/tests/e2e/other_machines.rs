@@ -109,6 +109,7 @@ fn runs_over_rabbitmq() {
 fn runs_with_workers_on_other_machines(server: &mut dyn Server) {
     three_workers_come_to_the_same_as_one_machine(server);
     a_worker_that_is_killed_loses_its_task_to_another(server);
+    a_worker_is_drained_on_its_own_machine(server);
     what_is_said_elsewhere_is_heard_while_it_is_said(server);
     who_is_there_is_told_and_may_be_shut_out(server);
     a_run_that_is_taken_up_goes_on_with_its_workers(server);
@@ -170,6 +171,24 @@ fn a_worker_that_is_killed_loses_its_task_to_another(server: &dyn Server) {
     second.live.ended().expect(0);
 }
 
+/// It takes nothing more, ends when its attempt has, and the one that asked for that waits as long.
+fn a_worker_is_drained_on_its_own_machine(server: &dyn Server) {
+    let machine = coordinator(server, WAITS);
+    let worker = worker(&machine, "w1", &[]);
+    conductor(&machine, &["worker", "--drain", "--name", "w9"]).expect(4).says("no worker is at work");
+    let run = start(&machine, &[]);
+    wait_for("the attempt", || (lines(&machine, "begun") == 1).then_some(()));
+    // As often as it likes: it is no reason to hurry.
+    let drains = [(); 2].map(|()| worker.world.start(&["worker", "--drain"]));
+    drains.iter().for_each(|drain| drain.wait_for_stderr("takes nothing more"));
+    worker.live.wait_for_stderr("takes nothing more");
+    machine.write("go", "");
+    run.ended().expect(0);
+    worker.live.ended().expect(0);
+    drains.into_iter().for_each(|drain| drop(drain.ended().expect(0).says("the worker has ended")));
+    assert_eq!(lines(&machine, "begun"), 1, "it was not cut short");
+}
+
 /// And once, although its words come piece by piece and then as a whole.
 fn what_is_said_elsewhere_is_heard_while_it_is_said(server: &dyn Server) {
     let tasks = "tasks: [{ id: a, run: 'echo before the wait; while [ ! -e HEREgo ]; do sleep 0.05; done; echo after it' }]\n";
@@ -207,6 +226,9 @@ fn who_is_there_is_told_and_may_be_shut_out(server: &dyn Server) {
         (&one["here"], &one["slots"], &one["busy"], &one["labels"]),
         (&json!(true), &json!(3), &json!(1), &json!(["gpu"]))
     );
+    let listed = conductor(&machine, &["workers", "list"]).expect(0).stdout;
+    let row: Vec<&str> = listed.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(row[..7], ["w1", "enrolled", "yes", "1", "of", "3", "gpu"], "{listed}");
     let metrics = served.by(&served.owner(), "GET", "/metrics", &json!({})).expect(200).body;
     for sample in [
         "conductor_workers{state=\"here\"} 1",

@@ -1,5 +1,6 @@
 //! What can be asked of a live run, and what it answers.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -72,6 +73,19 @@ pub struct WorkerView {
     /// How many of this run it has.
     pub busy: u32,
     pub labels: Vec<String>,
+}
+
+impl WorkerView {
+    /// What one run knows of it, put together with what others do. It has its slots once, however many runs it is there for.
+    pub fn add_to(self, present: &mut BTreeMap<WorkerId, WorkerView>) {
+        match present.get_mut(&self.name) {
+            Some(known) => {
+                known.busy = known.busy.saturating_add(self.busy);
+                known.slots = known.slots.max(self.slots);
+            }
+            None => drop(present.insert(self.name.clone(), self)),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

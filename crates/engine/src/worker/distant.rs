@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conductor_core::values::ids::{RunId, WorkerId};
 use conductor_core::values::units::Tick;
+use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
@@ -92,6 +93,22 @@ pub enum Leaving {
     Now,
 }
 
+/// What `WorkerFolder::drain` tells the process that works in a folder: its commands' own signals mean something else.
+const DRAIN: Signal = Signal::USR2;
+
+/// A worker of another process that takes nothing more, until it has ended.
+pub struct Draining {
+    path: PathBuf,
+    lock: File,
+}
+
+impl Draining {
+    /// Blocks until it has ended.
+    pub fn wait(self) -> Result<(), DistantError> {
+        self.lock.lock().map_err(|source| DistantError::File { path: self.path, source })
+    }
+}
+
 /// The folder of a worker, which no other process works in as long as this is held.
 pub struct WorkerFolder {
     path: PathBuf,
@@ -103,12 +120,38 @@ impl WorkerFolder {
         let file = |source| DistantError::File { path: path.to_owned(), source };
         access::create_private_dir_all(path).map_err(file)?;
         let lock = access::private().write(true).create(true).truncate(false).open(path.join("lock"));
-        let lock = lock.map_err(file)?;
+        let mut lock = lock.map_err(file)?;
         match lock.try_lock() {
-            Ok(()) => Ok(WorkerFolder { path: path.to_owned(), _lock: lock }),
+            Ok(()) => {
+                // For the one that is to tell it something.
+                lock.set_len(0).and_then(|()| write!(lock, "{}", std::process::id())).map_err(file)?;
+                Ok(WorkerFolder { path: path.to_owned(), _lock: lock })
+            }
             Err(std::fs::TryLockError::WouldBlock) => Err(DistantError::Busy(path.to_owned())),
             Err(std::fs::TryLockError::Error(error)) => Err(file(error)),
         }
+    }
+
+    /// Has the process that works there take nothing more and end; nothing where there is none.
+    pub fn drain(path: &Path) -> Result<Option<Draining>, DistantError> {
+        let file = |source| DistantError::File { path: path.to_owned(), source };
+        let mut lock = match access::private().read(true).write(true).open(path.join("lock")) {
+            Ok(lock) => lock,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(file(source)),
+        };
+        match lock.try_lock() {
+            Ok(()) => return Ok(None),
+            Err(std::fs::TryLockError::WouldBlock) => {}
+            Err(std::fs::TryLockError::Error(error)) => return Err(file(error)),
+        }
+        let mut text = String::new();
+        lock.read_to_string(&mut text).map_err(file)?;
+        let why = "the process that works there has not said which one it is".to_owned();
+        let holder = text.trim().parse().ok().and_then(Pid::from_raw);
+        let holder = holder.ok_or(DistantError::Unreadable { path: path.to_owned(), why })?;
+        kill_process(holder, DRAIN).map_err(|error| file(error.into()))?;
+        Ok(Some(Draining { path: path.to_owned(), lock }))
     }
 
     fn key(&self) -> Result<Key, DistantError> {
