@@ -1,12 +1,16 @@
 //! Connections to a server, kept for the next call.
 //!
+//! A connection can be used as long as the runtime lives in which it was made. Threads that wait for a store have one of their
+//! own for one call; so only connections of the runtime in which the store was opened are kept, and only there.
+//!
 //! Not sqlx's own pool: it gives connections back in tasks of its own, which a process that is about to end would cut off.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use sqlx::ConnectOptions as _;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{ConnectOptions as _, Connection as _};
+use tokio::runtime::{Handle, Id};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
@@ -26,13 +30,16 @@ pub(super) struct Connections {
     /// The address without its password.
     pub(super) place: String,
     options: PgConnectOptions,
+    /// The runtime in which the store was opened.
+    runtime: Option<Id>,
     idle: Mutex<Vec<PgConnection>>,
     room: Semaphore,
 }
 
 impl Connections {
     pub(super) fn to(place: String, options: PgConnectOptions) -> Connections {
-        Connections { place, options, idle: Mutex::default(), room: Semaphore::new(MOST) }
+        let (idle, room) = (Mutex::default(), Semaphore::new(MOST));
+        Connections { place, options, runtime: current(), idle, room }
     }
 
     /// One call on one connection. After a call that failed its connection is closed: what it had begun on the server is undone
@@ -42,7 +49,8 @@ impl Connections {
         F: for<'c> AsyncFnOnce(&'c mut PgConnection) -> Result<T, StoreError>,
     {
         let _room = self.room.acquire().await;
-        let idle = self.idle().pop();
+        let keeps = self.runtime.is_some() && self.runtime == current();
+        let idle = if keeps { self.idle().pop() } else { None };
         let mut connection = match idle {
             Some(connection) => connection,
             None => match timeout(PATIENCE, self.options.connect()).await {
@@ -52,7 +60,11 @@ impl Connections {
         };
         match timeout(ANSWER, work(&mut connection)).await {
             Ok(Ok(done)) => {
-                self.idle().push(connection);
+                match keeps {
+                    true => self.idle().push(connection),
+                    // What was asked is done, and the server finds out by itself otherwise.
+                    false => drop(timeout(PATIENCE, connection.close()).await),
+                }
                 Ok(done)
             }
             Ok(Err(error)) => {
@@ -77,4 +89,8 @@ impl Connections {
     fn idle(&self) -> MutexGuard<'_, Vec<PgConnection>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn current() -> Option<Id> {
+    Handle::try_current().ok().map(|handle| handle.id())
 }

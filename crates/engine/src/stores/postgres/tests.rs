@@ -94,11 +94,33 @@ async fn on_a_real_server() {
     let server = a_run_is_one_machines_until_nothing_is_heard_of_it(server).await;
     let server = what_another_machine_had_only_written_is_not_read_into_the_log(server).await;
     let server = a_run_that_is_over_is_held_by_none(server).await;
+    let server = what_is_read_by_a_runtime_that_ends_leaves_no_connection(server).await;
     let server = what_is_asked_of_another_machines_run_is_answered_once(server).await;
     let server = a_server_that_was_set_back_is_found_out(server).await;
     let server = a_server_of_a_newer_form_is_refused_and_before_the_first_run_there_is_nothing(server).await;
     let server = a_store_that_goes_away_comes_back(server).await;
     a_server_that_does_not_write_to_its_disk_is_refused(server).await;
+}
+
+/// As one does that follows a run and has fallen behind: two at once, so that one needs a connection more.
+async fn what_is_read_by_a_runtime_that_ends_leaves_no_connection(
+    server: servers::Postgres,
+) -> servers::Postgres {
+    let machines = Machines::sharing(server, "runtimes");
+    let log = machines.begun(0).await;
+    let reading = log.clone();
+    let read = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let both = async { tokio::join!(reading.load(0), reading.load(0)) };
+        let (one, other) = runtime.block_on(both);
+        (one.unwrap().len(), other.unwrap().len())
+    });
+    let read = tokio::task::spawn_blocking(move || read.join().unwrap()).await.unwrap();
+    assert_eq!(read, (2, 2));
+    let (one, other) = tokio::join!(log.load(0), log.load(0));
+    assert_eq!((one.unwrap().len(), other.unwrap().len()), (2, 2), "no connection was one of that runtime");
+    log.append(&[paused(3)]).await.unwrap();
+    machines.server
 }
 
 /// Figures for docs/distribution.md.
