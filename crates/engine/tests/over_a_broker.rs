@@ -270,6 +270,15 @@ impl Ground {
     fn engage(&self, name: &str, slots: u32, labels: &[&str]) -> Hired {
         let enrolment = Enrolment::of(self.home().root());
         let token = enrolment.invite(WorkerId::parse(name)).unwrap().words();
+        self.begin(name, Some(token), slots, labels)
+    }
+
+    /// One that was taken in before.
+    fn engage_again(&self, name: &str) -> Hired {
+        self.begin(name, None, 1, &[])
+    }
+
+    fn begin(&self, name: &str, token: Option<String>, slots: u32, labels: &[&str]) -> Hired {
         let (leave, leaving) = watch::channel(Leaving::No);
         let cut = Arc::new(std::sync::atomic::AtomicBool::new(false));
         let broker = Arc::new(Reached { broker: self.reached(), cut: cut.clone() });
@@ -279,8 +288,10 @@ impl Ground {
         let telling = told.clone();
         let working = tokio::spawn(async move {
             let folder = WorkerFolder::take(&path).unwrap();
-            let token = Token::parse(&token).unwrap();
-            let identity = folder.join(&token, &*broker, &|_| {}).await.unwrap();
+            let identity = match token {
+                Some(token) => folder.join(&Token::parse(&token).unwrap(), &*broker, &|_| {}).await.unwrap(),
+                None => folder.identity().unwrap().unwrap(),
+            };
             let terms = Terms { broker, git, slots, labels, exit_when_idle: false, beat: BEAT, reaper: None };
             let tell = Arc::new(move |word| telling.lock().unwrap().push(word));
             work(&folder, identity, terms, leaving, tell).await.unwrap();
@@ -536,6 +547,35 @@ async fn code_that_the_remote_has_lost_is_put_there_again() {
     let (run, _) = driven.ended().await;
     assert!(run.tasks().all(|(_, progress)| progress.last_attempt == 1), "none of them failed");
     first.dismiss().await;
+    second.dismiss().await;
+}
+
+/// A worker that is away when a run ends, and comes back: while the run goes on it keeps what it has of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_run_left_with_a_worker_that_was_away_goes_when_that_comes_back() {
+    let ground = Ground::new(Memory::new(1, false));
+    let driven = ground.start("left", &waits(&ground), true).await;
+    let first = ground.engage("w1", 1, &[]);
+    ground.wait_for_lines("begun", 1, &driven).await;
+    first.dismiss().await;
+    let folder = ground.path("w1/runs/left");
+    let again = ground.engage_again("w1");
+    ground.wait_for_lines("begun", 2, &driven).await;
+    assert!(folder.is_dir());
+    again.dismiss().await;
+    let second = ground.engage("w2", 1, &[]);
+    ground.wait_for_lines("begun", 3, &driven).await;
+    std::fs::write(ground.path("go"), "").unwrap();
+    driven.ended().await;
+    assert!(folder.is_dir(), "it was not there to hear of the end");
+    let back = ground.engage_again("w1");
+    let until = Instant::now() + Duration::from_secs(60);
+    while folder.exists() {
+        assert!(Instant::now() < until, "{:?}", back.told.lock().unwrap());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    back.dismiss().await;
+    assert_eq!(git(&ground.path("w1/repository"), &["for-each-ref", "refs/conductor/left"]), "");
     second.dismiss().await;
 }
 

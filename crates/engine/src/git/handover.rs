@@ -281,14 +281,30 @@ impl Outpost {
             &self.url,
         ]);
         push.arg(format!("{commit}:{name}"));
-        match output(push) {
-            Ok(_) => Ok(()),
+        if let Err(error) = output(push) {
             // It came through, and its answer did not.
-            Err(error) => match listed(&self.git(), &self.url, &[&name]) {
-                Ok(there) if there.iter().any(|(found, at)| *found == name && at == commit) => Ok(()),
-                _ => Err(error),
-            },
+            let there = listed(&self.git(), &self.url, &[&name]).unwrap_or_default();
+            if !there.iter().any(|(found, at)| *found == name && at == commit) {
+                return Err(error);
+            }
         }
+        let mut note = own(&self.git());
+        note.args(["update-ref", &format!("{}{commit}", delivered_of(run)), commit]);
+        output(note).map(drop)
+    }
+
+    /// Work of a run that was on the remote once: it need not be kept here, also after this process was started again.
+    pub(crate) fn delivered(&self, run: &RunId) -> Result<HashSet<String>, GitError> {
+        let mut list = own(&self.git());
+        list.args(["for-each-ref", "--format=%(objectname)", &delivered_of(run)]);
+        Ok(output(list)?.lines().map(str::to_owned).collect())
+    }
+
+    /// The runs of which anything is on the remote: those that are not over are among them.
+    pub(crate) fn runs_there(&self) -> Result<HashSet<RunId>, GitError> {
+        let there = listed(&self.git(), &self.url, &["refs/conductor/*"])?;
+        let run_of = |name: &str| RunId::parse(name.strip_prefix("refs/conductor/")?.split('/').next()?);
+        Ok(there.iter().filter_map(|(name, _)| run_of(name)).collect())
     }
 
     /// Nothing of a run is needed any more.
@@ -346,6 +362,11 @@ fn make_bare(git: &Path, is_sha256: bool) -> Result<(), GitError> {
 
 fn place_of(run: &RunId, commit: &str) -> String {
     format!("refs/conductor/{run}/at/{commit}")
+}
+
+/// Where a worker notes what it has pushed, in its own repository.
+fn delivered_of(run: &RunId) -> String {
+    format!("refs/conductor/{run}/delivered/")
 }
 
 fn result_of(run: &RunId, task: &TaskId, attempt: Attempt) -> String {

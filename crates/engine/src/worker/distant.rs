@@ -240,6 +240,7 @@ pub async fn work(
     process::adopt_orphans();
     let outpost = Outpost::open(&folder.path.join("repository"), &terms.git)?;
     let quarters = Quarters::new(folder.path.clone(), outpost, terms.slots, terms.reaper);
+    quarters.swept().await.into_iter().for_each(&*tell);
     let Identity { fleet, worker } = identity;
     let queue = Queues::of(&fleet).worker(&worker);
     let profile = Profile { worker, slots: terms.slots, labels: terms.labels, program: PROGRAM.to_owned() };

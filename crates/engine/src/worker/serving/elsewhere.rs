@@ -129,7 +129,6 @@ impl Server {
         let wish = self.delivering.remove(&key).unwrap_or(Stop::No);
         match pushed {
             Ok(mut lines) => {
-                self.delivered.extend(work_of(&end).map(str::to_owned));
                 lines.extend(self.report(end, None));
                 lines
             }

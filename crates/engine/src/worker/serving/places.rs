@@ -12,7 +12,8 @@ use conductor_core::values::ids::RunId;
 use crate::dispatch::{Order, RunContext};
 use crate::git::GitError;
 use crate::git::handover::{Code, HandoverError, Outpost};
-use crate::git::workspaces::{RunRepo, apart_from_coordinator};
+use crate::git::workspaces::{RunRepo, apart_from_coordinator, beside_coordinator};
+use crate::host::logs::carried;
 use crate::process::{RunProcesses, Teardown};
 
 /// Of one worker, for all runs that it is there for.
@@ -74,8 +75,47 @@ impl Quarters {
         &self.outpost
     }
 
+    /// A run that is over needs no workspaces here. Work that did not get to the remote stays under a rescue ref.
+    pub(super) fn clear(&self, run: &RunId, run_repo: &RunRepo) -> Result<(), HandoverError> {
+        run_repo.clear(&self.outpost.delivered(run)?)?;
+        Ok(self.forget(run)?)
+    }
+
+    /// Clears what runs have left that came to their end while no worker was here; why it stays for now, if it does.
+    pub(crate) async fn swept(self: &Arc<Quarters>) -> Option<String> {
+        let quarters = self.clone();
+        let why = match tokio::task::spawn_blocking(carried(move || quarters.sweep())).await {
+            Ok(Ok(())) => return None,
+            Ok(Err(error)) => error.to_string(),
+            Err(panic) => panic.to_string(),
+        };
+        Some(format!("what runs that are over have left here stays for now: {why}"))
+    }
+
+    /// Of a run that is not over the remote has something. A folder in which a process still is stays for the next time.
+    fn sweep(&self) -> Result<(), HandoverError> {
+        let left = self.left();
+        if left.is_empty() {
+            return Ok(());
+        }
+        let going_on = self.outpost.runs_there()?;
+        for run in left.iter().filter(|run| !going_on.contains(run)) {
+            let run_repo = beside_coordinator(&self.root, run, self.outpost.root(), &Plan::default())?;
+            if run_repo.clear_later(&self.outpost.delivered(run)?, false)?.is_empty() {
+                self.forget(run)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs that have a folder here.
+    fn left(&self) -> Vec<RunId> {
+        let folders = std::fs::read_dir(self.root.join("runs")).into_iter().flatten().flatten();
+        folders.filter_map(|folder| RunId::parse(folder.file_name().to_str()?)).collect()
+    }
+
     /// Nothing of a run that is over is needed here.
-    pub(super) fn forget(&self, run: &RunId) -> Result<(), GitError> {
+    fn forget(&self, run: &RunId) -> Result<(), GitError> {
         self.outpost.forget(run)?;
         let folder = self.run_folder(run);
         match std::fs::remove_dir_all(&folder) {

@@ -50,8 +50,6 @@ pub(super) struct Server {
     /// Ended; its work is on its way to the remote.
     pub(super) delivering: HashMap<Key, Stop>,
     teardowns: Vec<Teardown>,
-    /// Work that is on the remote.
-    pub(super) delivered: HashSet<String>,
     /// Whose remote could not be reached, as far as that was told.
     pub(super) told: HashSet<Key>,
     /// Of all these and of what is at work.
@@ -103,7 +101,6 @@ impl Server {
             fetching: HashMap::new(),
             delivering: HashMap::new(),
             teardowns: Vec::new(),
-            delivered: HashSet::new(),
             told: HashSet::new(),
             rooms: HashMap::new(),
             executors: HashMap::new(),
@@ -327,14 +324,12 @@ impl Server {
 
     /// A run that is over needs no workspaces here. Work that did not get to the remote stays under a rescue ref.
     pub(super) async fn clear(&mut self) {
-        let (run_repos, delivered) = (std::mem::take(&mut self.run_repos), self.delivered.clone());
+        let run_repos = std::mem::take(&mut self.run_repos);
         let Some(quarters) = self.quarters.clone() else { return };
         let clearing = carried(move || {
             for (run, run_repo) in run_repos {
-                let cleared = run_repo.clear(&delivered).map_err(|error| error.to_string());
-                let cleared = cleared.and_then(|_| quarters.forget(&run).map_err(|error| error.to_string()));
-                if let Err(why) = cleared {
-                    tracing::warn!(%run, why, "could not clear what a run has left");
+                if let Err(error) = quarters.clear(&run, &run_repo) {
+                    tracing::warn!(%run, %error, "could not clear what a run has left");
                 }
             }
         });
