@@ -52,6 +52,7 @@ async fn copy_all(args: &args::StoreCopy) -> Result<Exit, CliError> {
             Err(by) => Came::Live(by),
             Ok(_claim) => match copy(&*from, &to, run).await {
                 Ok(copied) => Came::Copied(copied),
+                Err(CopyError::Driven { by, .. }) => Came::Live(by),
                 Err(error) => Came::Failed(error),
             },
         };

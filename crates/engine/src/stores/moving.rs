@@ -27,6 +27,11 @@ pub enum CopyError {
     Store(#[from] StoreError),
     #[error("run {run} is another one in the other store: they differ from event {seq} on")]
     Differs { run: RunId, seq: u64 },
+    /// That machine may have taken it up since the runs were listed.
+    #[error("run {run} is driven by {by}; copy it when it has ended")]
+    Driven { run: RunId, by: String },
+    #[error("run {run} has gone on while it was copied; copy it again when it has ended")]
+    WentOn { run: RunId },
     #[error("run {run} cannot be read from its log: {why}")]
     Unreadable { run: RunId, why: String },
     #[error(
@@ -35,8 +40,29 @@ pub enum CopyError {
     Unlike { run: RunId, why: String },
 }
 
-/// Copies the log of a run, and reads it back: what it comes to has to be the same. The run must not be driven meanwhile.
+/// Copies the log of a run, and reads it back: what it comes to has to be the same. The caller holds the run's lock on this
+/// machine; one that another machine has taken up is left alone, and is no copy where that was in the middle of it.
 pub async fn copy(from: &dyn LogReader, to: &Arc<dyn Store>, run: &StoredRun) -> Result<Copied, CopyError> {
+    not_driven(from, run).await?;
+    let copied = copy_log(from, to, run).await?;
+    not_driven(from, run).await?;
+    Ok(copied)
+}
+
+/// As it is now; a listing is as old as the copies that were made since.
+async fn not_driven(from: &dyn LogReader, run: &StoredRun) -> Result<(), CopyError> {
+    if run.shared.is_none() {
+        return Ok(());
+    }
+    let listed = from.runs().await?;
+    let holder = listed.iter().find(|known| known.id == run.id).and_then(StoredRun::holder);
+    match holder {
+        Some(by) => Err(CopyError::Driven { run: run.id.clone(), by: by.to_owned() }),
+        None => Ok(()),
+    }
+}
+
+async fn copy_log(from: &dyn LogReader, to: &Arc<dyn Store>, run: &StoredRun) -> Result<Copied, CopyError> {
     let records = from.load(&run.id, 0).await?;
     let folded = fold(run, &records)?;
     let Some((first, rest)) = records.split_first() else { return Ok(Copied::WasThere) };
@@ -74,6 +100,10 @@ pub async fn copy(from: &dyn LogReader, to: &Arc<dyn Store>, run: &StoredRun) ->
         return Err(unlike("its events are not the same"));
     }
     let again = fold(run, &arrived)?;
+    // It may have been taken up and left meanwhile.
+    if !from.load(&run.id, folded.seq()).await?.is_empty() {
+        return Err(CopyError::WentOn { run: run.id.clone() });
+    }
     let is_same = (again.seq(), again.stage(), again.outcome())
         == (folded.seq(), folded.stage(), folded.outcome())
         && again
@@ -93,12 +123,14 @@ fn fold(run: &StoredRun, records: &[Record]) -> Result<Run, CopyError> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use conductor_core::run::event::{Event, Options};
     use conductor_core::values::units::{Tick, Timestamp};
 
     use super::*;
     use crate::host::home::Home;
-    use crate::stores;
+    use crate::stores::{self, Shared, Task};
 
     async fn store(folder: &tempfile::TempDir) -> Arc<dyn Store> {
         stores::open(&Home::at(folder.path()).unwrap()).await.unwrap()
@@ -116,6 +148,57 @@ mod tests {
         let started = Event::RunStarted { options: Box::new(Options::with_slots(2)) };
         log.append(&[Record { event: started, ..paused(2) }, paused(3)]).await.unwrap();
         log
+    }
+
+    /// A store that machines share, as it is while another machine takes a run up.
+    struct TakenUp {
+        store: Arc<dyn Store>,
+        log: RunLog,
+        /// How often the run is found to be free.
+        free: AtomicUsize,
+        goes_on: bool,
+    }
+
+    impl LogReader for TakenUp {
+        fn load<'a>(&'a self, run: &'a RunId, after: u64) -> Task<'a, Vec<Record>> {
+            Box::pin(async move {
+                let loaded = self.store.load(run, after).await?;
+                if self.goes_on && after == 0 {
+                    self.log.append(&[paused(4)]).await?;
+                }
+                Ok(loaded)
+            })
+        }
+
+        fn runs(&self) -> Task<'_, Vec<StoredRun>> {
+            Box::pin(async {
+                let is_free = self.free.load(Ordering::SeqCst) > 0;
+                self.free.fetch_sub(usize::from(is_free), Ordering::SeqCst);
+                let holder = (!is_free).then(|| "other".to_owned());
+                let shared = Some(Shared { events: 0, holder });
+                let listed = self.store.runs().await?.into_iter();
+                Ok(listed.map(|run| StoredRun { shared: shared.clone(), ..run }).collect())
+            })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_run_that_another_machine_takes_up_meanwhile_is_not_called_copied() {
+        for (free, goes_on) in [(1, false), (2, false), (3, true)] {
+            let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+            let (store, to) = (store(&here).await, store(&there).await);
+            let log = log(&store).await;
+            let from = TakenUp { store, log, free: AtomicUsize::new(free), goes_on };
+            let run = from.runs().await.unwrap().remove(0);
+            assert_eq!(run.holder(), None, "when it was listed");
+            match (copy(&from, &to, &run).await.unwrap_err(), goes_on) {
+                (CopyError::Driven { by, .. }, false) => assert_eq!(by, "other"),
+                (CopyError::WentOn { .. }, true) => {}
+                (other, _) => panic!("{other}"),
+            }
+            let copied = to.runs().await.unwrap().len();
+            assert_eq!(copied, usize::from(free > 1), "what is taken up before is not begun");
+        }
     }
 
     #[tokio::test]
