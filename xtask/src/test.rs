@@ -49,7 +49,7 @@ const IN_REACH: &str = "not (package(conductor-testkit) & binary(real)) & not te
 /// run on a build that has them all: only crates that have such parts are compiled again.
 fn with_features() -> Command {
     const OWN: &str = "test(traces::) | test(oidc::) | test(features::) | test(server::access::) | test(server::page::) \
-                       | test(shared_store::) | test(dispatch::broker::) | test(other_machines::)";
+                       | test(shared_store::) | test(dispatch::broker::) | test(other_machines::) | test(real_brokers::)";
     const FEATURES: &str = "conductor-agents/oidc,conductor-agents/otel,conductor-agents/postgres,\
                             conductor-agents/redis,conductor-agents/rabbitmq";
     let mut command = places(cargo(&["nextest", "run", "--locked", "--no-fail-fast", "--no-tests=pass"]));

@@ -481,7 +481,10 @@ async fn a_broker_that_was_wiped_is_filled_again() {
 /// F4: a worker that was cut off for longer than its lease. Its task is done elsewhere; what it says later counts for nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_that_was_cut_off_loses_its_task_and_its_late_result_is_refused() {
-    let ground = Ground::new(Memory::new(1, false));
+    cut_off(Ground::new(Memory::new(1, false))).await;
+}
+
+async fn cut_off(ground: Ground) {
     let driven = ground.start("cut", &waits(&ground), true).await;
     let first = ground.engage("w1", 1, &[]);
     ground.wait_for_lines("begun", 1, &driven).await;
@@ -504,7 +507,10 @@ async fn a_worker_that_was_cut_off_loses_its_task_and_its_late_result_is_refused
 /// F: the remote of the code is away when an attempt ends; its result waits, and nothing is done twice.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_result_waits_until_the_remote_is_back() {
-    let ground = Ground::new(Memory::new(1, false));
+    remote_away(Ground::new(Memory::new(1, false))).await;
+}
+
+async fn remote_away(ground: Ground) {
     let driven = ground.start("away", &waits(&ground), true).await;
     let worker = ground.engage("w1", 1, &[]);
     ground.wait_for_lines("begun", 1, &driven).await;
@@ -530,7 +536,10 @@ async fn a_result_waits_until_the_remote_is_back() {
 /// there again.
 #[tokio::test(flavor = "multi_thread")]
 async fn code_that_the_remote_has_lost_is_put_there_again() {
-    let ground = Ground::new(Memory::new(1, false));
+    code_lost(Ground::new(Memory::new(1, false))).await;
+}
+
+async fn code_lost(ground: Ground) {
     let both = "tasks:\n- { id: a, run: 'echo a >> FOLDER/begun; while [ ! -e FOLDER/go ]; do sleep 0.05; done' }\n- { id: b, run: 'echo b >> FOLDER/begun; echo b > b.txt' }\n";
     let tasks = both.replace("FOLDER", &ground.folder.path().display().to_string());
     let driven = ground.start("lost", &tasks, true).await;
@@ -553,7 +562,10 @@ async fn code_that_the_remote_has_lost_is_put_there_again() {
 /// A worker that is away when a run ends, and comes back: while the run goes on it keeps what it has of it.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_run_left_with_a_worker_that_was_away_goes_when_that_comes_back() {
-    let ground = Ground::new(Memory::new(1, false));
+    left_behind(Ground::new(Memory::new(1, false))).await;
+}
+
+async fn left_behind(ground: Ground) {
     let driven = ground.start("left", &waits(&ground), true).await;
     let first = ground.engage("w1", 1, &[]);
     ground.wait_for_lines("begun", 1, &driven).await;
@@ -600,7 +612,10 @@ async fn a_task_goes_to_a_worker_with_its_labels_and_its_words_are_kept_here() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_that_is_revoked_is_lost_at_once_and_told_of_nothing_more() {
-    let ground = Ground::new(Memory::new(1, false));
+    revoked(Ground::new(Memory::new(1, false))).await;
+}
+
+async fn revoked(ground: Ground) {
     let driven = ground.start("revoked", &waits(&ground), true).await;
     let first = ground.engage("w1", 1, &[]);
     ground.wait_for_lines("begun", 1, &driven).await;
@@ -633,6 +648,113 @@ async fn no_secret_goes_over_the_broker() {
     assert!(went("shown-value") && went("API_TOKEN"));
     assert!(!went("hunter2hunter2"));
     worker.dismiss().await;
+}
+
+/// The same over real servers; what is in memory above is quick, and these are what users have.
+#[cfg(all(feature = "redis", feature = "rabbitmq"))]
+mod real_brokers {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use conductor_engine::dispatch::broker;
+    use conductor_testkit::servers::{self, RabbitMq, Redis};
+
+    use super::*;
+
+    /// How often each message is put.
+    const COPIES: usize = 6;
+
+    /// So many messages come again at the least.
+    const REDELIVERIES: usize = 1_000;
+
+    /// Puts each message several times: more often than any broker would.
+    struct Repeating {
+        broker: Arc<dyn Broker>,
+        again: AtomicUsize,
+    }
+
+    impl Broker for Repeating {
+        fn examine(&self) -> Task<'_, ()> {
+            self.broker.examine()
+        }
+
+        fn put<'a>(&'a self, queue: &'a Queue, message: &'a [u8]) -> Task<'a, ()> {
+            Box::pin(async {
+                for _ in 0..COPIES {
+                    self.broker.put(queue, message).await?;
+                }
+                self.again.fetch_add(COPIES - 1, Ordering::SeqCst);
+                Ok(())
+            })
+        }
+
+        fn take<'a>(&'a self, queue: &'a Queue, most: usize, wait: Duration) -> Task<'a, Vec<Delivery>> {
+            self.broker.take(queue, most, wait)
+        }
+
+        fn settle<'a>(&'a self, queue: &'a Queue, receipts: &'a [Receipt]) -> Task<'a, ()> {
+            self.broker.settle(queue, receipts)
+        }
+
+        fn depth<'a>(&'a self, queue: &'a Queue) -> Task<'a, u64> {
+            self.broker.depth(queue)
+        }
+
+        fn remove<'a>(&'a self, queue: &'a Queue) -> Task<'a, ()> {
+            self.broker.remove(queue)
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn faults_over_redis() {
+        let Some(server) = servers::or_skip(Redis::start()) else { return };
+        faults_over(&server.address()).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn faults_over_rabbitmq() {
+        let Some(server) = servers::or_skip(RabbitMq::start()) else { return };
+        faults_over(&server.address()).await;
+    }
+
+    /// One after the other: a server is started once.
+    async fn faults_over(address: &str) {
+        let ground = || {
+            let real = Some(broker::open(address).unwrap());
+            Ground { real, ..Ground::new(Memory::new(1, false)) }
+        };
+        cut_off(ground()).await;
+        remote_away(ground()).await;
+        code_lost(ground()).await;
+        left_behind(ground()).await;
+        revoked(ground()).await;
+        redelivered(address).await;
+    }
+
+    /// No attempt begins twice, however often it is ordered, offered and granted.
+    async fn redelivered(address: &str) {
+        let broker = broker::open(address).unwrap();
+        let repeating = Arc::new(Repeating { broker, again: AtomicUsize::new(0) });
+        let real: Option<Arc<dyn Broker>> = Some(repeating.clone());
+        let ground = Ground { real, ..Ground::new(Memory::new(1, false)) };
+        let folder = ground.folder.path().display().to_string();
+        let task =
+            |number: usize| format!("- {{ id: t{number}, run: 'echo t{number} >> {folder}/begun' }}\n");
+        let workers = ["w1", "w2"].map(|name| ground.engage(name, 4, &[]));
+        let mut count = 0;
+        while repeating.again.load(Ordering::SeqCst) < REDELIVERIES {
+            let tasks: String = (count..count + SLOTS).map(task).collect();
+            ground.start(&format!("again{count}"), &format!("tasks:\n{tasks}"), true).await.ended().await;
+            count += SLOTS;
+        }
+        let mut begun = ground.lines("begun");
+        begun.sort();
+        let mut expected: Vec<String> = (0..count).map(|number| format!("t{number}")).collect();
+        expected.sort();
+        assert_eq!(begun, expected, "each began once");
+        for worker in workers {
+            worker.dismiss().await;
+        }
+    }
 }
 
 /// Commands that do nothing, done here and by eight workers: what an order costs more.

@@ -113,6 +113,7 @@ fn runs_with_workers_on_other_machines(server: &mut dyn Server) {
     what_is_said_elsewhere_is_heard_while_it_is_said(server);
     who_is_there_is_told_and_may_be_shut_out(server);
     a_run_that_is_taken_up_goes_on_with_its_workers(server);
+    a_worker_that_is_stopped_loses_its_task_and_lands_nothing(server);
     a_server_that_is_killed_is_waited_for(server);
     what_cannot_work_is_refused_before_anything_starts(server);
 }
@@ -281,14 +282,37 @@ fn a_run_that_is_taken_up_goes_on_with_its_workers(server: &dyn Server) {
     worker.live.ended().expect(0);
 }
 
-/// F: the broker is killed while an attempt is at work, and comes back with what it had written.
+/// Past its lease, which a beat renews: its task is done elsewhere, and what it did of it lands nowhere when it goes on.
+fn a_worker_that_is_stopped_loses_its_task_and_lands_nothing(server: &dyn Server) {
+    let machine = coordinator(server, WAITS);
+    let zombie = worker(&machine, "w1", &[]);
+    let run = start(&machine, &[]);
+    wait_for("the first attempt", || (lines(&machine, "begun") == 1).then_some(()));
+    zombie.live.signal(Signal::STOP);
+    let second = worker(&machine, "w2", &[]);
+    wait_for("the second attempt", || (lines(&machine, "begun") == 2).then_some(()));
+    machine.write("go", "");
+    run.ended().expect(0);
+    zombie.live.signal(Signal::CONT);
+    assert_eq!(machine.logged("lease_lost"), ["a"]);
+    assert_eq!(machine.logged("task_completed"), ["a"], "it landed once");
+    assert_eq!(machine.logged("attempt_leased"), ["a", "a"], "nothing was started twice");
+    for Worker { live, .. } in [zombie, second] {
+        live.signal(Signal::TERM);
+        live.ended().expect(0);
+    }
+}
+
+/// F: the broker is killed while an attempt is at work, again and again, and comes back with what it had written.
 fn a_server_that_is_killed_is_waited_for(server: &mut dyn Server) {
     let machine = coordinator(server, WAITS);
     let worker = worker(&machine, "w1", &[]);
     let run = start(&machine, &[]);
     wait_for("the attempt", || (lines(&machine, "begun") == 1).then_some(()));
-    server.kill();
-    server.begin();
+    for _ in 0..3 {
+        server.kill();
+        server.begin();
+    }
     machine.write("go", "");
     run.ended().expect(0);
     assert_eq!(lines(&machine, "begun"), 1, "it was started once");
