@@ -94,28 +94,45 @@ fn lines(machine: &World, name: &str) -> usize {
 #[test]
 #[cfg(feature = "redis")]
 fn runs_over_redis() {
+    let Some(server) = servers::or_skip(Redis::start()) else { return };
+    runs_with_workers_on_other_machines(&server);
+}
+
+#[test]
+#[cfg(feature = "redis")]
+fn faults_over_redis() {
     let Some(mut server) = servers::or_skip(Redis::start()) else { return };
-    runs_with_workers_on_other_machines(&mut server);
+    faults_of_workers_and_of_the_server(&mut server);
 }
 
 #[test]
 #[cfg(feature = "rabbitmq")]
 fn runs_over_rabbitmq() {
+    let Some(server) = servers::or_skip(RabbitMq::start()) else { return };
+    runs_with_workers_on_other_machines(&server);
+}
+
+#[test]
+#[cfg(feature = "rabbitmq")]
+fn faults_over_rabbitmq() {
     let Some(mut server) = servers::or_skip(RabbitMq::start()) else { return };
-    runs_with_workers_on_other_machines(&mut server);
+    faults_of_workers_and_of_the_server(&mut server);
 }
 
 /// One after the other: a server is started once.
-fn runs_with_workers_on_other_machines(server: &mut dyn Server) {
+fn runs_with_workers_on_other_machines(server: &dyn Server) {
     three_workers_come_to_the_same_as_one_machine(server);
-    a_worker_that_is_killed_loses_its_task_to_another(server);
     a_worker_is_drained_on_its_own_machine(server);
     what_is_said_elsewhere_is_heard_while_it_is_said(server);
     who_is_there_is_told_and_may_be_shut_out(server);
     a_run_that_is_taken_up_goes_on_with_its_workers(server);
+    what_cannot_work_is_refused_before_anything_starts(server);
+}
+
+fn faults_of_workers_and_of_the_server(server: &mut dyn Server) {
+    a_worker_that_is_killed_loses_its_task_to_another(server);
     a_worker_that_is_stopped_loses_its_task_and_lands_nothing(server);
     a_server_that_is_killed_is_waited_for(server);
-    what_cannot_work_is_refused_before_anything_starts(server);
 }
 
 fn three_workers_come_to_the_same_as_one_machine(server: &dyn Server) {
