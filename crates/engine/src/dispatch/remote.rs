@@ -28,7 +28,7 @@ use super::board::Doing;
 use super::wire::{self, FromWorker, ToWorker};
 use super::{Dispatch, Link, Order, Stop, WorkerView};
 use crate::git::handover::Handover;
-use handing::{Offered, without_secrets};
+use handing::{Offered, outline};
 use speech::Speech;
 use waiting::Waiting;
 
@@ -110,7 +110,7 @@ impl Remote {
         output: PathBuf,
         conversations: HashMap<TaskId, WorkerId>,
     ) -> Arc<Remote> {
-        Remote::made(link, Arc::new(without_secrets(&plan)), Some(handover), output, conversations)
+        Remote::made(link, Arc::new(outline(&plan)), Some(handover), output, conversations)
     }
 
     fn made(
@@ -370,7 +370,7 @@ impl Dispatch for Remote {
     fn amend(&self, plan: &Arc<Plan>) {
         let mut state = self.state();
         state.plan = match self.handover {
-            Some(_) => Arc::new(without_secrets(plan)),
+            Some(_) => Arc::new(outline(plan)),
             None => plan.clone(),
         };
         let plan = state.plan.clone();

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
+use std::sync::Arc;
 
 use conductor_core::plan::{Plan, Task, Work};
 use conductor_core::run::event::{Failure, Outcome};
@@ -61,6 +62,7 @@ impl Worker {
         let tool_handler = ToolHandler {
             task: context.order.task.clone(),
             attempt: context.order.attempt,
+            own: Arc::new(context.order.plan.tasks[context.order.place].clone()),
             plan: self.plan.clone(),
             control: self.link.control(),
             questions: questions.clone(),

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use conductor_core::plan::{Notifications, Plan};
+use conductor_core::plan::{Command, Notifications, Plan, Preparation, Task, Work};
 use conductor_core::schedule::{Input, StartFrom};
 use conductor_core::values::ids::{Attempt, TaskId, WorkerId};
 use tokio::sync::mpsc;
@@ -283,7 +283,7 @@ impl Remote {
 }
 
 /// Secrets are named, and the worker's own of that name count: an order may be read by all who can read the queue.
-pub(super) fn without_secrets(plan: &Plan) -> Plan {
+fn without_secrets(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     for task in &mut plan.tasks {
         let is_secret = |name: &String| redact::is_secret_name(name);
@@ -296,6 +296,20 @@ pub(super) fn without_secrets(plan: &Plan) -> Plan {
     // Sent from the coordinator's machine, and where to may be a secret.
     plan.notifications = Notifications::default();
     plan
+}
+
+/// The plan as all workers on other machines get it. Of its tasks it has what one has to know of the others: their names, and
+/// which files stay in folders that are used again. All else is in the order of each.
+pub(super) fn outline(plan: &Plan) -> Plan {
+    let known = |task: &Task| {
+        let named = Task::new(task.id.clone(), Work::Run(Command::Line(String::new())));
+        let keep = task.keep().to_vec();
+        let preparation =
+            (!keep.is_empty()).then(|| Box::new(Preparation { keep, ..Preparation::default() }));
+        Task { preparation, ..named }
+    };
+    let tasks = plan.tasks.iter().map(known).collect();
+    Plan { tasks, notifications: Notifications::default(), ..plan.without_tasks() }
 }
 
 fn order_at(remote: &Weak<Remote>, worker: &WorkerId, key: &(TaskId, Attempt), code: Code) {

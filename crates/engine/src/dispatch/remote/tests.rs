@@ -1,6 +1,6 @@
 use std::time::Instant;
 
-use conductor_core::plan::{Command, Dependency, Isolation, Limits, Priority, Task, Work};
+use conductor_core::plan::{Command, Dependency, Isolation, Limits, Preparation, Priority, Task, Work};
 use conductor_core::run::event::Process;
 use conductor_core::values::ids::RunId;
 use conductor_core::values::units::Timestamp;
@@ -466,4 +466,19 @@ async fn a_worker_parks_and_sees_only_what_its_attempts_need() {
             }
         }
     }
+}
+
+/// What a task says goes to the worker that does it, with its order.
+#[test]
+fn all_workers_elsewhere_are_told_no_more_of_tasks_than_their_names() {
+    let mut plan = plan().as_ref().clone();
+    plan.tasks[0].work = Work::Prompt("a word for one".into());
+    plan.tasks[0].env.insert("PLAIN".into(), "a value for one".into());
+    let keep = vec!["target".to_owned()];
+    plan.tasks[1].preparation = Some(Box::new(Preparation { keep, ..Preparation::default() }));
+    let outline = outline(&plan);
+    let text = serde_json::to_string(&outline).unwrap();
+    assert!(!text.contains("for one"), "{text}");
+    assert!(plan.tasks.iter().map(|task| &task.id).eq(outline.tasks.iter().map(|task| &task.id)));
+    assert_eq!(outline.tasks[1].keep(), ["target"]);
 }

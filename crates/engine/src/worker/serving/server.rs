@@ -154,6 +154,7 @@ impl Server {
             self.link.notice(format!("an order for {task} cannot be carried out: parts of it are missing"));
             return vec![FromWorker::Declined { task, attempt, number }];
         }
+        agents::keep_secrets_of(&order.plan);
         let key = (task.clone(), attempt);
         if let Some(quarters) = &self.quarters
             && !self.rooms.contains_key(&key)

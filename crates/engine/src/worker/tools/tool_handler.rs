@@ -36,6 +36,9 @@ const LONGEST: usize = 4000;
 pub(crate) struct ToolHandler {
     pub(crate) task: TaskId,
     pub(crate) attempt: Attempt,
+    /// Its task, by its order: it does not change while it is at work.
+    pub(crate) own: Arc<Task>,
+    /// For the names of all others; a worker on another machine knows no more of them.
     pub(crate) plan: CurrentPlan,
     pub(crate) control: Control,
     pub(crate) questions: Questions,
@@ -53,7 +56,7 @@ type Word = Result<Value, String>;
 impl ToolHandler {
     async fn answer(&self, tool: &str, given: &JsonObject) -> Word {
         match tool {
-            catalogue::GET_TASK => self.get_task(),
+            catalogue::GET_TASK => Ok(self.get_task()),
             catalogue::LIST_TASKS => self.list_tasks().await,
             catalogue::GRAPH => self.graph().await,
             catalogue::UPDATE_STATUS => self.update_status(given),
@@ -64,17 +67,13 @@ impl ToolHandler {
         }
     }
 
-    fn own(&self) -> Result<Task, String> {
-        self.plan.get().task(&self.task).cloned().ok_or_else(|| "your task is not in this run".to_owned())
-    }
-
-    fn get_task(&self) -> Word {
-        let task = self.own()?;
+    fn get_task(&self) -> Value {
+        let task = &self.own;
         let prompt = match &task.work {
             Work::Prompt(words) => words.as_str(),
             Work::Run(_) => "",
         };
-        Ok(json!({
+        json!({
             "id": task.id,
             "name": task.name,
             "attempt": self.attempt,
@@ -84,7 +83,7 @@ impl ToolHandler {
             "files": task.files,
             "verify": task.verify,
             "max_cost_usd": task.max_cost.map(|cost| cost.dollars()),
-        }))
+        })
     }
 
     async fn list_tasks(&self) -> Word {
@@ -139,8 +138,7 @@ impl ToolHandler {
     async fn add_task(&self, given: &JsonObject) -> Word {
         let clean = self.cleaned(given);
         let plan = self.plan.get();
-        let by = self.own()?;
-        let task = follow_up::read(&plan, &by, &clean)?;
+        let task = follow_up::read(&plan, &self.own, &clean)?;
         let (id, asks) = (task.id.clone(), self.asks);
         let request = Request::Propose { by: self.task.clone(), attempt: self.attempt, tasks: vec![task] };
         match self.control.ask_and_wait(request).await {

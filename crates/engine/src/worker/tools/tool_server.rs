@@ -233,11 +233,13 @@ mod tests {
 
     async fn pass(tool_server: &ToolServer) -> ToolToken {
         let id = TaskId::parse("t").unwrap();
-        let task = Task::new(id.clone(), Work::Prompt("Do it".into()));
-        let plan = Plan { tasks: vec![task], ..Plan::default() };
+        let own = Arc::new(Task::new(id.clone(), Work::Prompt("Do it".into())));
+        // As a worker on another machine knows it.
+        let plan = Plan { tasks: vec![Task::new(id.clone(), Work::Prompt("".into()))], ..Plan::default() };
         let tool_handler = ToolHandler {
             task: id,
             attempt: Attempt(1),
+            own,
             plan: Arc::new(plan).into(),
             control: Control::new(tokio::sync::mpsc::unbounded_channel().0),
             questions: Default::default(),
