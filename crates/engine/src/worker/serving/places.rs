@@ -99,7 +99,7 @@ impl Quarters {
             return Ok(());
         }
         let going_on = self.outpost.runs_there()?;
-        for run in left.iter().filter(|run| !going_on.contains(run)) {
+        for run in left.iter().filter(|run| !going_on.contains(*run)) {
             let run_repo = beside_coordinator(&self.root, run, self.outpost.root(), &Plan::default())?;
             if run_repo.clear_later(&self.outpost.delivered(run)?, false)?.is_empty() {
                 self.forget(run)?;
