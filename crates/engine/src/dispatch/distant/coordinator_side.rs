@@ -179,7 +179,8 @@ impl CoordinatorSide {
         CoordinatorEffect::Lost(worker, why)
     }
 
-    /// As `end`, of a worker that may live: it is told to end what it is at, as agents that work for no one cost money.
+    /// As `end`, of a worker that may live: it is told to end what it is at, for agents whose work
+    /// counts for nothing cost money, too.
     fn dismiss(&mut self, worker: &WorkerId, why: &str) -> Vec<CoordinatorEffect> {
         let Some(channel) = self.open.get(worker).map(|open| open.channel.clone()) else { return Vec::new() };
         let lost = self.end(worker.clone(), why.to_owned());
