@@ -14,5 +14,5 @@ pub use items::joined;
 pub use lines::{BadLog, Relation, line, lines, read, relation};
 pub use manifest::{CONTENTS, Contents, Digest, Held, MANIFEST, Manifest, Origin};
 pub use moves::{
-    Local, Parted, Pull, Push, Refused, TakeUp, There, claim_after_push, pull, push, take_up,
+    Beside, Local, Parted, Pull, Push, Refused, TakeUp, There, claim_after_push, pull, push, take_up,
 };

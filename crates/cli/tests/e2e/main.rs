@@ -108,6 +108,7 @@ mod store_away;
 mod stories;
 mod stranger;
 mod sync;
+mod sync_again;
 mod teardown;
 mod template;
 mod terminal;

@@ -62,6 +62,9 @@ pub async fn take_up(
     let local = Here { run: &stored.id, records, is_active: false };
     let relation = remote.relation(&seen, &local)?;
     let decided = carried::take_up(remote.local(&local), seen.there(relation))?;
+    if note.is_unfinished() {
+        return Err(SyncError::Unfinished(stored.id.clone()));
+    }
     let is_claimed = decided == TakeUp::Ours;
     if note.pulled && !is_claimed && !named {
         return Err(SyncError::Unnamed { run: stored.id.clone(), from: seen.manifest.from.to_string() });
@@ -86,7 +89,7 @@ pub async fn take_up(
             origin::make_branch(repository, run, origin, &stored.id)?;
         }
         if directory != stored.directory {
-            taking::move_to(store, &stored.id, directory.clone(), (run, records, origin)).await?;
+            store.move_to(&stored.id, &directory).await?;
         }
     }
     Ok(Some(TakenUp { remote: remote.shown().to_owned(), is_new: !is_claimed, directory }))
@@ -171,6 +174,7 @@ impl Remote {
             commit: seen.commit.clone(),
             events: seen.manifest.events,
             pulled: seen.manifest.from.id != self.us.id,
+            contents: None,
             blotted: Vec::new(),
         });
         self.claim_seen(&seen, &note, now, false)?;

@@ -64,6 +64,8 @@ pub enum SyncError {
     Unreachable { run: RunId, shown: String, why: String },
     #[error("run {0} is active on this machine")]
     Active(RunId),
+    #[error("a pull of run {0} was ended before all of it was here")]
+    Unfinished(RunId),
     #[error("run {0} was never pushed or pulled here")]
     NotSynced(RunId),
     #[error("run {run} came from {from} and is not claimed by this machine: it is resumed only by its name")]
@@ -115,7 +117,9 @@ impl SyncError {
                 "on {}: conductor sync release {}; if that machine is gone, here: conductor sync claim {} --force",
                 not_ours.holder, not_ours.run, not_ours.run
             ),
-            SyncError::Refused(Refused::Behind { run, .. }) => format!("first: conductor sync pull {run}"),
+            SyncError::Refused(Refused::Behind { run, .. }) | SyncError::Unfinished(run) => {
+                format!("first: conductor sync pull {run}")
+            }
             SyncError::Refused(Refused::Parted(parted)) => format!(
                 "both stay as they are; go on with one of them: with the remote's on {}, or with this one, which is this \
                  machine's alone after: conductor sync forget {}",

@@ -31,6 +31,8 @@ pub struct ToPush {
     /// Who can read it there now, and could not any more.
     pub excluded: Vec<String>,
     swap: Option<Swap>,
+    /// The blob of its contents.
+    contents: Option<String>,
 }
 
 impl ToPush {
@@ -45,6 +47,7 @@ impl ToPush {
             transcripts: false,
             excluded: Vec::new(),
             swap: None,
+            contents: None,
         }
     }
 }
@@ -124,9 +127,13 @@ impl Remote {
         };
         if matches!(push, Push::Nothing | Push::Behind(_)) {
             if let (Push::Nothing, Some(seen)) = (&push, &there) {
-                self.note_push(here.run, &seen.commit, one.events.min(seen.manifest.events))?;
+                self.note_push(here.run, &seen.commit, one.events.min(seen.manifest.events), None)?;
             }
             return Ok(push);
+        }
+        // It would replace what this machine does not have yet.
+        if there.is_some() && notes::run(&self.home, here.run)?.is_some_and(|note| note.is_unfinished()) {
+            return Err(SyncError::Unfinished(here.run.clone()));
         }
         let known = there.iter().flat_map(|seen| &seen.manifest.recipients);
         let is_excluded = |one: &&String| !recipients.is_empty() && !recipients.contains(one);
@@ -145,10 +152,11 @@ impl Remote {
             transcripts: one.transcripts,
             claim,
         };
-        let (commit, bytes) = self.put(&manifest, &parcel.contents, &parcel.parts)?;
-        (one.bytes, one.blotted, one.left_out) = (bytes, parcel.blotted, parcel.left_out);
+        let put = self.put(&manifest, &parcel.contents, &parcel.parts)?;
+        (one.bytes, one.blotted, one.left_out) = (put.bytes, parcel.blotted, parcel.left_out);
         let name = format!("{}{}", super::remote::RUNS, here.run);
-        one.swap = Some(Swap { name, from: there.map(|seen| seen.commit), to: Some(commit) });
+        one.swap = Some(Swap { name, from: there.map(|seen| seen.commit), to: Some(put.commit) });
+        one.contents = put.contents;
         Ok(push)
     }
 
@@ -164,7 +172,9 @@ impl Remote {
         let became = self.store.swap(&swaps).map_err(|source| self.told(source))?;
         let each = sent.into_iter().zip(became).map(|((one, swap), became)| {
             let outcome = match (became, swap.to) {
-                (Swapped::Done, Some(commit)) => self.note_push(&one.run, &commit, one.events),
+                (Swapped::Done, Some(commit)) => {
+                    self.note_push(&one.run, &commit, one.events, one.contents.as_deref())
+                }
                 (Swapped::Done, None) => Ok(()),
                 (Swapped::Moved, _) => Err(SyncError::Moved(one.run.clone())),
                 (Swapped::Refused(why), _) => Err(SyncError::Rejected { name: swap.name, why }),
@@ -174,8 +184,16 @@ impl Remote {
         Ok(each.collect())
     }
 
-    fn note_push(&self, run: &RunId, commit: &str, events: u64) -> Result<(), SyncError> {
-        let before = notes::run(&self.home, run)?.unwrap_or_else(|| RunNote::first(false));
+    /// `contents` is nothing where all was there already: what this machine has of it is as it was then.
+    fn note_push(
+        &self,
+        run: &RunId,
+        commit: &str,
+        events: u64,
+        contents: Option<&str>,
+    ) -> Result<(), SyncError> {
+        let mut before = notes::run(&self.home, run)?.unwrap_or_else(|| RunNote::first(false));
+        before.contents = contents.map(str::to_owned).or(before.contents);
         self.note(run, commit, events, &before)
     }
 }
