@@ -16,6 +16,7 @@ use super::origin::{self, Repositories};
 use super::remote::{Here, Remote, Seen, Settings};
 use super::taking;
 use crate::host::home::Home;
+use crate::process::shim;
 use crate::stores::{LogReader, Store, StoredRun};
 
 /// A run that may be gone on with here.
@@ -140,6 +141,16 @@ fn check_secrets(id: &RunId, run: &Run, blotted: &[TaskId]) -> Result<(), SyncEr
 }
 
 impl Remote {
+    /// Whether a coordinator drives a run here, or its agents go on without one: it is not to be gone on with elsewhere.
+    pub(super) fn is_active(&self, run: &RunId) -> bool {
+        self.home.is_live(run) || self.has_agents(run)
+    }
+
+    /// Whether agents of a run are at work here that have outlived their coordinator.
+    pub(super) fn has_agents(&self, run: &RunId) -> bool {
+        !self.home.is_live(run) && !shim::living(&self.home.run(run)).is_empty()
+    }
+
     fn claim_seen(
         &self,
         seen: &Seen,
@@ -162,7 +173,7 @@ impl Remote {
     ) -> Result<Forced, SyncError> {
         let seen = self.see(run)?.ok_or_else(|| SyncError::NotThere(run.clone()))?;
         let records = store.load(run, 0).await?;
-        let here = Here { run, records: &records, is_active: self.home.is_live(run) };
+        let here = Here { run, records: &records, is_active: self.is_active(run) };
         let relation = self.relation(&seen, &here)?;
         let there = seen.there(relation);
         let held = there.claim.filter(|claim| !claim.is_of(&self.us)).map(|claim| claim.machine.clone());
@@ -185,6 +196,9 @@ impl Remote {
     pub fn release(&self, run: &RunId, force: bool) -> Result<bool, SyncError> {
         if self.home.is_live(run) {
             return Err(SyncError::Active(run.clone()));
+        }
+        if self.has_agents(run) {
+            return Err(SyncError::AgentsAtWork(run.clone()));
         }
         let seen = self.see(run)?.ok_or_else(|| SyncError::NotThere(run.clone()))?;
         let Some(claim) = seen.manifest.claim.clone() else { return Ok(false) };

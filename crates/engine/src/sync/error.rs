@@ -64,6 +64,8 @@ pub enum SyncError {
     Unreachable { run: RunId, shown: String, why: String },
     #[error("run {0} is active on this machine")]
     Active(RunId),
+    #[error("agents of run {0} are still at work on this machine, without a coordinator")]
+    AgentsAtWork(RunId),
     #[error("a pull of run {0} was ended before all of it was here")]
     Unfinished(RunId),
     #[error("run {0} was never pushed or pulled here")]
@@ -133,6 +135,10 @@ impl SyncError {
                 format!("try again when it can be reached; or go on without it: conductor sync forget {run}")
             }
             SyncError::Unnamed { run, .. } => format!("conductor run --resume {run}"),
+            SyncError::AgentsAtWork(run) => format!(
+                "go on with it here: conductor run --resume {run}; or wait until they have ended, which takes as long as the \
+                 run's orphan_grace at most"
+            ),
             SyncError::CodeMissing { run, refs, .. } => format!(
                 "on the machine that has them, push them to a remote of the code: git push REMOTE {refs}; then here: git \
                  fetch REMOTE {refs}; then: conductor run --resume {run}",

@@ -75,7 +75,7 @@ impl Remote {
     }
 
     fn compared(&self, run: &RunId, records: &[Record], seen: &Seen) -> Result<Pull, SyncError> {
-        let here = Here { run, records, is_active: self.home.is_live(run) };
+        let here = Here { run, records, is_active: self.is_active(run) };
         let relation = self.relation(seen, &here)?;
         let beside = self.beside(run, seen)?;
         Ok(carried::pull(Some((self.local(&here), seen.there(relation), beside)))?)

@@ -28,6 +28,8 @@ pub struct ToPush {
     /// Transcripts for which there was no room.
     pub left_out: usize,
     pub transcripts: bool,
+    /// Its agents have outlived their coordinator and are at work: it stays claimed by this machine.
+    pub has_agents: bool,
     /// Who can read it there now, and could not any more.
     pub excluded: Vec<String>,
     swap: Option<Swap>,
@@ -45,6 +47,7 @@ impl ToPush {
             blotted: 0,
             left_out: 0,
             transcripts: false,
+            has_agents: false,
             excluded: Vec::new(),
             swap: None,
             contents: None,
@@ -78,9 +81,10 @@ impl Remote {
         let mut all = Vec::new();
         for stored in runs {
             // Looked at before the log: one that ends meanwhile is pushed as active, and once more.
-            let is_active = self.home.is_live(&stored.id);
+            let is_active = self.is_active(&stored.id);
             let loaded = store.load(&stored.id, 0).await;
             let mut one = ToPush::nothing(&stored.id);
+            one.has_agents = is_active && self.has_agents(&stored.id);
             let records = match loaded {
                 Ok(records) => records,
                 Err(error) => {

@@ -55,7 +55,7 @@ impl Remote {
         records: Option<&[Record]>,
         seen: Option<Result<Seen, SyncError>>,
     ) -> Standing {
-        let is_active = self.home.is_live(run);
+        let is_active = self.is_active(run);
         let mut standing = Standing {
             run: run.clone(),
             here: records.map(|records| records.len() as u64),
