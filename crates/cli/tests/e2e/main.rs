@@ -109,6 +109,7 @@ mod stories;
 mod stranger;
 mod sync;
 mod sync_again;
+mod sync_canaries;
 mod sync_contended;
 mod teardown;
 mod template;
