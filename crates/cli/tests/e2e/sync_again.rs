@@ -127,10 +127,12 @@ fn what_belongs_to_a_log_comes_with_the_next_pull_where_only_the_log_came() {
         .says("was ended before all of it was here")
         .says(&format!("conductor sync pull {run}"));
     fs::remove_dir_all(in_the_way).unwrap();
+    conductor(b, &["sync", "status"]).expect(0).says("the same, files not pulled");
     conductor(b, &["sync", "pull", "--dry-run"]).expect(0).says("its files, with transcripts");
     conductor(b, &["sync", "pull"]).expect(0).says("pulled 1 run");
     expect_whole(b, a, &run);
     conductor(b, &["sync", "pull"]).expect(0).says("everything is here already");
+    conductor(b, &["sync", "status"]).expect(0).says("the same  -");
 }
 
 #[test]

@@ -44,7 +44,7 @@ impl RunNote {
 
     /// Whether a pull of it was ended before it was done.
     pub(super) fn is_unfinished(&self) -> bool {
-        self.commit == COMING || self.contents.as_deref() == Some(COMING)
+        self.contents.as_deref() == Some(COMING)
     }
 }
 
@@ -99,7 +99,14 @@ pub(super) fn agree(home: &Home, address: &str, agreed: Agreed) -> Result<(), Sy
 }
 
 pub(super) fn run(home: &Home, run: &RunId) -> Result<Option<RunNote>, SyncError> {
-    read(&of_run(home, run))
+    let mut note: Option<RunNote> = read(&of_run(home, run))?;
+    // A version that noted no contents said it of the commit alone, which a push or a claim replaces.
+    if let Some(note) = &mut note
+        && note.commit == COMING
+    {
+        note.contents = Some(COMING.to_owned());
+    }
+    Ok(note)
 }
 
 pub(super) fn note_run(home: &Home, run: &RunId, note: &RunNote) -> Result<(), SyncError> {

@@ -83,7 +83,7 @@ impl Remote {
 
     /// What is here of what belongs to the log at the remote. A run that is this machine's alone, or was last at another remote,
     /// is left as it is.
-    fn beside(&self, run: &RunId, seen: &Seen) -> Result<Beside, SyncError> {
+    pub(super) fn beside(&self, run: &RunId, seen: &Seen) -> Result<Beside, SyncError> {
         let Some(note) = notes::run(&self.home, run)? else { return Ok(Beside::Whole) };
         let is_here = match &note.contents {
             Some(contents) => Some(contents.as_str()) == seen.contents_blob(),
