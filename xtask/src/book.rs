@@ -20,7 +20,7 @@ const PARTS: [(&str, &[&str]); 6] = [
     ("Watch and steer", &["watching", "tui", "server", "api", "metrics", "traces"]),
     ("Plan", &["planning", "groups", "beads", "follow-ups", "expertise"]),
     ("Judge", &["reviews", "races", "approval", "recovery"]),
-    ("Further afield", &["cloud", "browser", "plugins"]),
+    ("Further afield", &["cloud", "browser", "distribution", "sync", "security", "plugins"]),
     ("Inside", &["ARCHITECTURE", "GLOSSARY", "BENCHMARKS", "sentences"]),
 ];
 
@@ -115,6 +115,15 @@ mod tests {
             assert_eq!(text.matches(&format!("({page}.md)")).count(), 1, "{page}");
         }
         assert!(text.contains("  - [conductor run](commands/run.md)"), "{text}");
+    }
+
+    #[test]
+    fn every_page_is_in_a_part() {
+        let is_named =
+            |page: &&String| *page == FIRST || PARTS.iter().any(|(_, names)| names.contains(&page.as_str()));
+        let pages = pages("docs").unwrap();
+        let open: Vec<_> = pages.iter().filter(|page| *page != "SUMMARY" && !is_named(page)).collect();
+        assert_eq!(open, [""; 0]);
     }
 
     #[test]

@@ -22,7 +22,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::Result;
 use crate::steps::{DIST, step};
-pub(crate) use debian::UNKNOWN_ADDRESS;
+pub(crate) use debian::{UNKNOWN_ADDRESS, address};
 use product::Product;
 
 pub(crate) const USAGE: &str = "\

@@ -81,9 +81,11 @@ pub(crate) fn run(words: &[&str]) -> Result {
 
 fn checklist<'a>(options: &'a Options<'a>) -> Vec<Step<'a>> {
     vec![
+        ("tools", Box::new(tools)),
         ("one version everywhere", Box::new(|| text::version(options.tag))),
         ("changelog", Box::new(text::changelog)),
         ("security policy", Box::new(text::security)),
+        ("address of the maintainers", Box::new(|| address(crate::dist::address()))),
         ("everything is committed", Box::new(committed)),
         ("oldest compiler", Box::new(crates::oldest_compiler)),
         ("licences and sources of dependencies", Box::new(licences)),
@@ -103,6 +105,25 @@ fn checklist<'a>(options: &'a Options<'a>) -> Vec<Step<'a>> {
 
 const PUBLISHING: &str = "by a maintainer, with the keys: git tag -s vVERSION && git push origin vVERSION (the workflow in \
                           contrib/forge makes the release), then cargo publish --workspace";
+
+/// What the later steps start.
+fn tools() -> Result<Outcome> {
+    crate::tools::provide(&crate::tools::FOR_RELEASE)?;
+    crate::tools::provide_cargo_tools()?;
+    Ok(done("cargo-deny and cargo-nextest are there"))
+}
+
+/// The security policy sends reports to the address in the Debian package.
+fn address(address: Option<String>) -> Result<Outcome> {
+    let unknown = crate::dist::UNKNOWN_ADDRESS;
+    match address {
+        Some(address) if address != unknown => Ok(done(address)),
+        _ => Err(format!(
+            "the Debian package would name {unknown}, where nothing arrives; set DEBEMAIL (and DEBFULLNAME)"
+        )
+        .into()),
+    }
+}
 
 fn done(what: impl Into<String>) -> Outcome {
     Outcome::Done(what.into())
@@ -183,16 +204,31 @@ fn earlier_data() -> Result<Outcome> {
     Ok(done("runs of 0.1 are read as 0.1 read them, and go on"))
 }
 
+/// One of the library crates; each version has all of them.
+const LIBRARY: &str = "conductor-agents-engine";
+
 fn api() -> Result<Outcome> {
-    let is_known = said(&mut cargo(&["info", "--quiet", "conductor-agents-engine@0.1"])).is_ok();
-    if !is_known {
-        return Ok(left(
-            "no earlier version of the library crates is published, so there is nothing to compare with; \
-                        from the next version on: cargo semver-checks --workspace",
-        ));
+    // Elsewhere than in the workspace, of which cargo would tell instead.
+    let elsewhere = tempfile::tempdir()?;
+    let mut asked = cargo(&["info", "--quiet", "--registry", "crates-io", LIBRARY]);
+    match said(asked.current_dir(elsewhere.path())) {
+        Ok(_) => {}
+        Err(error) if is_unknown(&error.to_string()) => {
+            return Ok(left(
+                "no version of the library crates is published, so there is nothing to compare with; from the next one on \
+                 this step does",
+            ));
+        }
+        Err(error) => return Ok(left(format!("the registry does not say what is published: {error}"))),
     }
+    crate::tools::provide_semver_checks()?;
     openly(&mut cargo(&["semver-checks", "--workspace"]))?;
     Ok(done("compatible with what is published"))
+}
+
+/// Whether the registry has answered that there is no such crate.
+fn is_unknown(error: &str) -> bool {
+    error.contains(&format!("could not find `{LIBRARY}` in registry"))
 }
 
 fn files(with_dist: bool) -> Result<Outcome> {
@@ -202,11 +238,7 @@ fn files(with_dist: bool) -> Result<Outcome> {
         ));
     }
     crate::dist::run(&["--twice", "--check"])?;
-    let address = crate::dist::UNKNOWN_ADDRESS;
-    match std::env::var("DEBEMAIL") {
-        Ok(_) => Ok(done("made twice, the same, and tried out")),
-        Err(_) => Err(format!("the Debian package names {address}; set DEBEMAIL (and DEBFULLNAME)").into()),
-    }
+    Ok(done("made twice, the same, and tried out"))
 }
 
 /// Relative to the repository.
@@ -225,5 +257,23 @@ mod tests {
             assert!(Options::read(wrong).unwrap_err().to_string().starts_with("usage: "), "{wrong:?}");
         }
         assert_eq!(Options::read(&["--dry-run", "--tag", "v1.0.0"]).unwrap().tag, Some("v1.0.0"));
+    }
+
+    #[test]
+    fn a_release_names_an_address_at_which_something_arrives() {
+        assert!(address(Some("us@conductor.example".to_owned())).is_ok());
+        for nothing in [None, Some(crate::dist::UNKNOWN_ADDRESS.to_owned())] {
+            assert!(address(nothing).map(drop).unwrap_err().to_string().contains("DEBEMAIL"));
+        }
+    }
+
+    /// As cargo words it: an error of the network is no answer.
+    #[test]
+    fn a_crate_is_unknown_only_where_the_registry_says_so() {
+        let said = format!(
+            "error: could not find `{LIBRARY}` in registry `https://github.com/rust-lang/crates.io-index`"
+        );
+        assert!(is_unknown(&said));
+        assert!(!is_unknown("error: failed to query replaced source registry `crates-io`"));
     }
 }

@@ -43,9 +43,16 @@ pub(crate) const FOR_TESTS: [Program; 19] = [
 pub(crate) const FOR_BENCH: [Program; 3] =
     [program("make", "make"), program("ninja", "ninja-build"), program("parallel", "parallel")];
 
+/// What the checklist of a release starts: data of earlier versions is brought into a database by its own shell.
+pub(crate) const FOR_RELEASE: [Program; 2] = [program("git", "git"), program("sqlite3", "sqlite3")];
+
 /// What a package is installed with and looked at.
-pub(crate) const FOR_DIST_CHECK: [Program; 3] =
-    [program("debootstrap", "debootstrap"), program("lintian", "lintian"), program("chromium", "chromium")];
+pub(crate) const FOR_DIST_CHECK: [Program; 4] = [
+    program("debootstrap", "debootstrap"),
+    program("lintian", "lintian"),
+    program("chromium", "chromium"),
+    program("sqlite3", "sqlite3"),
+];
 
 /// Installs the missing ones where that is ours to do, else says what to do.
 pub(crate) fn provide(programs: &[Program]) -> Result {
@@ -70,18 +77,25 @@ pub(crate) fn provide_cargo_tools() -> Result {
         }
     }
     for tool in ["nextest", "deny"] {
-        if !answers(&mut cargo(&[tool, "--version"])) {
-            openly(&mut cargo(&["install", "--quiet", "--locked", &format!("cargo-{tool}")]))?;
-        }
+        provide_from_source(tool)?;
     }
     Ok(())
 }
 
 /// What puts the list of dependencies into a program.
 pub(crate) fn provide_auditable() -> Result {
-    match answers(&mut cargo(&["auditable", "--version"])) {
+    provide_from_source("auditable")
+}
+
+/// What compares the API of a library with what is published of it.
+pub(crate) fn provide_semver_checks() -> Result {
+    provide_from_source("semver-checks")
+}
+
+fn provide_from_source(tool: &str) -> Result {
+    match answers(&mut cargo(&[tool, "--version"])) {
         true => Ok(()),
-        false => openly(&mut cargo(&["install", "--quiet", "--locked", "cargo-auditable"])),
+        false => openly(&mut cargo(&["install", "--quiet", "--locked", &format!("cargo-{tool}")])),
     }
 }
 

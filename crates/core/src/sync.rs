@@ -8,9 +8,11 @@ mod lines;
 mod manifest;
 mod moves;
 
-pub use address::{canonical, is_same_place, password_in, shown};
+pub use address::{is_same_place, password_in, shown};
 pub use claim::{Claim, Machine, NotOurs};
 pub use items::joined;
 pub use lines::{BadLog, Relation, line, lines, read, relation};
 pub use manifest::{CONTENTS, Contents, Digest, Held, MANIFEST, Manifest, Origin};
-pub use moves::{Local, Parted, Pull, Push, Refused, TakeUp, There, claim_after_push, pull, push, take_up};
+pub use moves::{
+    Beside, Local, Parted, Pull, Push, Refused, TakeUp, There, claim_after_push, pull, push, take_up,
+};

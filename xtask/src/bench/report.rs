@@ -7,7 +7,8 @@ use super::contest::{Cell, Contestant};
 use super::core::{Figure, Load};
 use super::graph::{Shape, thousands};
 use super::{
-    Figures, agents, confinement, expertise, git, plugins, screen, server, single, view, workers, worktrees,
+    Figures, agents, confinement, expertise, git, plugins, screen, server, single, sync, view, workers,
+    worktrees,
 };
 use crate::steps::root;
 
@@ -101,6 +102,11 @@ pub(super) fn plugins_text(machine: &str, figures: &plugins::Figures) -> String 
 /// Confinement alone.
 pub(super) fn confinement_text(machine: &str, figures: &confinement::Figures) -> String {
     head(machine, &confinement::goals(figures))
+}
+
+/// A run that is carried to another machine alone.
+pub(super) fn sync_text(machine: &str, figures: &sync::Figures) -> String {
+    head(machine, &sync::goals(figures))
 }
 
 /// Workers on other machines alone.
@@ -200,6 +206,7 @@ fn goals(figures: &Figures, many: usize) -> Vec<Goal> {
     goals.extend(confinement::goals(&figures.confinement));
     goals.extend(expertise::goals(&figures.expertise));
     goals.extend(screen::goals(&figures.screen));
+    goals.extend(sync::goals(&figures.sync));
     goals
 }
 

@@ -1,4 +1,5 @@
-//! Links between documents: the file has to be there, and the heading in it.
+//! Links between documents: the file has to be there, and the heading in it. The book holds what is in `docs` and nothing else, so
+//! its pages link to nothing outside of it, and to no folder.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,6 +8,9 @@ use std::path::{Component, Path, PathBuf};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use crate::Result;
+
+/// Where its pages are.
+const BOOK: &str = "docs";
 
 /// What is wrong, one line each. Documents are named from `root`.
 pub(super) fn broken(root: &Path, documents: &[PathBuf]) -> Result<Vec<String>> {
@@ -50,6 +54,9 @@ fn wrong(root: &Path, document: &Path, text: &str, target: &str) -> Option<Strin
     };
     if !root.join(&path).exists() {
         return Some(format!("there is no {}", path.display()));
+    }
+    if document.starts_with(BOOK) && (!path.starts_with(BOOK) || root.join(&path).is_dir()) {
+        return Some(format!("{} is no page of the book", path.display()));
     }
     let heading = heading?;
     let other = if file.is_empty() { text.to_owned() } else { fs::read_to_string(root.join(&path)).ok()? };
@@ -106,15 +113,22 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("docs")).unwrap();
         fs::write(root.path().join("README.md"), "# Top\n").unwrap();
-        let text = "# A page: `code`, more\n\n[well](../README.md#top) [own](#a-page-code-more)\n\
-                    [gone](gone.md)\n[x](../README.md#nowhere) `[no](link.md)` <https://x.example/y>\n![p](p.png)\n";
+        let text = "# A page: `code`, more\n\n[well](b.md#top) [own](#a-page-code-more)\n\
+                    [gone](gone.md)\n[x](b.md#nowhere) `[no](link.md)` <https://x.example/y>\n![p](p.png)\n\
+                    [out](../README.md) [folder](more)\n";
         fs::write(root.path().join("docs/a.md"), text).unwrap();
+        fs::write(root.path().join("docs/b.md"), "# Top\n").unwrap();
+        fs::create_dir(root.path().join("docs/more")).unwrap();
+        fs::write(root.path().join("a.md"), "[page](docs/a.md) [folder](docs/more) [own](README.md#top)\n")
+            .unwrap();
         assert_eq!(
-            broken(root.path(), &["docs/a.md".into()]).unwrap(),
+            broken(root.path(), &["docs/a.md".into(), "a.md".into()]).unwrap(),
             [
                 "docs/a.md:4: gone.md: there is no docs/gone.md",
-                "docs/a.md:5: ../README.md#nowhere: README.md has no such heading",
+                "docs/a.md:5: b.md#nowhere: docs/b.md has no such heading",
                 "docs/a.md:6: p.png: there is no docs/p.png",
+                "docs/a.md:7: ../README.md: README.md is no page of the book",
+                "docs/a.md:7: more: docs/more is no page of the book",
             ]
         );
     }

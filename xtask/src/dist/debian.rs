@@ -115,10 +115,19 @@ Description: run many AI coding agents in parallel on a git repository
 
 /// Who answers for the package, by the variables that Debian's own tools take it from.
 fn maintainer() -> String {
-    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
     let name = variable("DEBFULLNAME").unwrap_or_else(|| "Conductor maintainers".to_owned());
-    let address = variable("DEBEMAIL").unwrap_or_else(|| UNKNOWN_ADDRESS.to_owned());
+    let address = address().unwrap_or_else(|| UNKNOWN_ADDRESS.to_owned());
     format!("{name} <{address}>")
+}
+
+/// Where the maintainers are reached, if that is said.
+pub(crate) fn address() -> Option<String> {
+    variable("DEBEMAIL")
+}
+
+/// An empty one is not set: workflows set variables that have no value so.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
 }
 
 /// For packages that are not handed out: nothing arrives there.

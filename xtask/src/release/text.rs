@@ -36,8 +36,24 @@ pub(super) fn version(tag: Option<&str>) -> Result<Outcome> {
 
 pub(super) fn changelog() -> Result<Outcome> {
     let version = own_version()?;
-    let heading = released(&read("CHANGELOG.md")?, &version)?;
+    let text = read("CHANGELOG.md")?;
+    let heading = released(&text, &version)?;
+    none_left(&text, &version)?;
     Ok(done(heading))
+}
+
+/// What stands above the heading of the version that is released would be in no release.
+fn none_left(changelog: &str, version: &str) -> Result {
+    let unreleased = changelog.split("\n## ").skip(1).find(|part| part.starts_with("[Unreleased]"));
+    let entries = unreleased.map_or(0, |part| part.lines().filter(|line| line.starts_with("- ")).count());
+    match entries {
+        0 => Ok(()),
+        some => Err(format!(
+            "{some} entries of CHANGELOG.md are below [Unreleased], and would be missing from {version}: move them below its \
+             heading, with the day of the release"
+        )
+        .into()),
+    }
 }
 
 /// The heading of a version, which has a date and something below it.
@@ -71,10 +87,22 @@ mod tests {
 
     #[test]
     fn the_texts_say_the_version_that_is_built() {
-        for check in [version(None), changelog(), security()] {
+        for check in [version(None), security()] {
             check.map(drop).unwrap();
         }
+        released(&read("CHANGELOG.md").unwrap(), &own_version().unwrap()).unwrap();
         assert!(version(Some("v0.0.1")).is_err());
+    }
+
+    #[test]
+    fn nothing_is_left_above_the_version_that_is_released() {
+        let text = |entry: &str| {
+            format!("# Changelog\n\n## [Unreleased]\n\n{entry}\n## [1.0.0] - 2026-11-18\n\n- Old\n")
+        };
+        assert!(none_left(&text(""), "1.0.0").is_ok());
+        assert!(none_left("# Changelog\n\n## [1.0.0] - 2026-11-18\n\n- Old\n", "1.0.0").is_ok());
+        let told = none_left(&text("### Added\n\n- New\n"), "1.0.0").unwrap_err().to_string();
+        assert!(told.starts_with("1 entries of CHANGELOG.md"), "{told}");
     }
 
     #[test]

@@ -127,7 +127,7 @@ impl From<SyncError> for CliError {
             | SyncError::NotForUs { .. }
             | SyncError::BadKey { .. }
             | SyncError::OpenKey(_) => Exit::AgentMissing,
-            SyncError::Active(_) => Exit::StillRunning,
+            SyncError::Active(_) | SyncError::AgentsAtWork(_) => Exit::StillRunning,
             SyncError::CodeMissing { .. } | SyncError::NoDirectory { .. } => Exit::InvalidFile,
             _ => Exit::Unexpected,
         };

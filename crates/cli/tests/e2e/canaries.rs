@@ -12,7 +12,7 @@ use crate::harness::{Ended, World};
 use crate::repository::{command, conductor, git, on_branch, repository};
 
 /// One that is known by its value: passed on by name.
-const PASSED: &str = "tangerine/submarine+carousel=9";
+pub(crate) const PASSED: &str = "tangerine/submarine+carousel=9";
 
 /// One of a shape of its own for each place. Put together here, so that no scanner takes this file for a leak.
 pub(crate) fn canary(place: usize) -> String {
@@ -69,7 +69,7 @@ pub(crate) fn disguised(secret: &str) -> Vec<String> {
 }
 
 /// The value as it is encoded by others.
-fn encoded(value: &str) -> Vec<String> {
+pub(crate) fn encoded(value: &str) -> Vec<String> {
     let percent: String = value.bytes().map(|byte| format!("%{byte:02X}")).collect();
     let address = value.replace('/', "%2f").replace('+', "%2b").replace('=', "%3d");
     let mut all = vec![percent, address];
@@ -87,7 +87,7 @@ fn base64(bytes: &[u8]) -> String {
 }
 
 /// What can be read in it: with what is erased, and without.
-fn read(bytes: &[u8]) -> [String; 3] {
+pub(crate) fn read(bytes: &[u8]) -> [String; 3] {
     let raw = String::from_utf8_lossy(bytes).into_owned();
     let mut text = raw.clone();
     for _ in 0..3 {
@@ -207,7 +207,7 @@ pub(crate) fn found(world: &World, tasks: &[&str], ended: &Ended, secrets: &[(&s
 }
 
 /// Says what is in a file beside the task file, in every way its language has, and fails with it.
-const LEAKY: &str = r#"#!/bin/sh
+pub(crate) const LEAKY: &str = r#"#!/bin/sh
 read -r task
 cat HERE/lines
 cat HERE/said >&2
@@ -316,7 +316,7 @@ fn no_canary_can_be_read_in_anything_that_is_kept_or_told() {
 }
 
 /// Puts agents of these names on the PATH.
-fn install(world: &mut World, agents: &[(&str, &str)]) {
+pub(crate) fn install(world: &mut World, agents: &[(&str, &str)]) {
     let bin = world.path("bin");
     fs::create_dir(&bin).unwrap();
     for (name, script) in agents {

@@ -10,22 +10,22 @@ use serde_json::Value;
 use crate::harness::{Ended, World};
 use crate::repository::{command, conductor, git, repository};
 
-const TASKS: &str = "
+pub(crate) const TASKS: &str = "
 tasks:
   - { id: one, run: 'echo 1 > one.txt' }
   - { id: two, run: 'AGENT await HERE/go; echo 2 > two.txt', dependencies: [one] }
   - { id: three, run: 'echo 3 > three.txt', dependencies: [two] }
 ";
-const QUICK: &str = "tasks: [{ id: a, run: 'echo said; echo x > a.txt' }]";
+pub(crate) const QUICK: &str = "tasks: [{ id: a, run: 'echo said; echo x > a.txt' }]";
 
 /// Two homes, each with a clone of one repository.
-struct Machines {
-    a: World,
-    b: World,
+pub(crate) struct Machines {
+    pub(crate) a: World,
+    pub(crate) b: World,
 }
 
 impl Machines {
-    fn with(tasks: &str) -> Machines {
+    pub(crate) fn with(tasks: &str) -> Machines {
         let (a, mut b) = (repository(tasks), World::new());
         let code = a.root().join("code.git").display().to_string();
         git(&a, &["init", "-q", "--bare", "-b", "main", &code]);
@@ -38,14 +38,14 @@ impl Machines {
     }
 
     /// A bare repository without code.
-    fn remote(&self) -> String {
+    pub(crate) fn remote(&self) -> String {
         let remote = self.a.root().join("runs.git").display().to_string();
         git(&self.a, &["init", "-q", "--bare", &remote]);
         remote
     }
 
     /// Both can read what either pushes to this remote.
-    fn share(&self, remote: &str) {
+    pub(crate) fn share(&self, remote: &str) {
         let keys = [&self.a, &self.b]
             .map(|world| conductor(world, &["sync", "key"]).expect(0).stdout.trim().to_owned());
         for world in [&self.a, &self.b] {
@@ -56,7 +56,7 @@ impl Machines {
 }
 
 /// A run that was killed in the middle of `two`.
-fn killed(world: &World) -> String {
+pub(crate) fn killed(world: &World) -> String {
     let mut live = world.spawn(&mut command(world, &["run", "../tasks.yaml"]));
     live.wait_for_stderr("start   two");
     live.child.kill().unwrap();
@@ -64,7 +64,7 @@ fn killed(world: &World) -> String {
     world.run_id()
 }
 
-fn events(world: &World, run: &str) -> Vec<Value> {
+pub(crate) fn events(world: &World, run: &str) -> Vec<Value> {
     conductor(world, &["events", run]).expect(0).json_lines()
 }
 
@@ -74,7 +74,7 @@ fn refs(remote: &str) -> String {
 }
 
 /// Everything that can be read in the objects of a remote.
-fn contents(remote: &str) -> Vec<u8> {
+pub(crate) fn contents(remote: &str) -> Vec<u8> {
     let all = ["-C", remote, "cat-file", "--batch", "--batch-all-objects"];
     Command::new("git").args(all).output().unwrap().stdout
 }

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::harness::World;
 use crate::repository::{conductor, expect_tidy, git, on_branch};
+use crate::server::client::Served;
 use crate::store::write_sql;
 
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/version-before");
@@ -43,6 +44,10 @@ fn its_runs_are_read_as_it_read_them_resumed_and_tried_again() {
     let here = world.path("finished.yaml").parent().unwrap().display().to_string();
     let moved = format!("directory = '{here}', source = replace(source, 'WORK', '{here}')");
     write_sql(&world, &format!("UPDATE runs SET {moved}"));
+    read(&world);
+    look(&world);
+    carry(&world);
+    read_over_http(&world);
     read(&world);
     world.write("go", "");
     world.conductor(&["run", "--resume", KILLED]).expect(0).says("3 of 3 completed");
@@ -89,6 +94,61 @@ fn read(world: &World) {
     world.conductor(&["logs", "docs", "--run", COMPLETED]).expect(0).says("written");
 }
 
+/// What tells of runs tells of these.
+fn look(world: &World) {
+    let said = |args: &[&str], words: &[&str]| {
+        let ended = world.conductor(args).expect(0);
+        words.iter().fold(ended, |ended, words| ended.says(words));
+    };
+    said(&["status", COMPLETED], &["3 of 3 done"]);
+    said(&["status", KILLED], &["1 of 3 done"]);
+    said(&["runs", "show", FAILED], &["lint", "ship"]);
+    said(&["cost", COMPLETED], &["docs"]);
+    said(&["cost", "--all", "--by", "run"], &[COMPLETED]);
+    said(&["explain", "lint", "--run", FAILED], &["lint"]);
+    said(&["explain", "slow", "--run", KILLED], &["slow"]);
+    said(&["graph", "finished.yaml"], &["build", "docs"]);
+    said(&["validate", "killed.yaml"], &[]);
+    said(&["report", FAILED, "--format", "md"], &["lint"]);
+    said(&["config", "show"], &[]);
+    let status = world.conductor(&["status", FAILED, "--json"]).expect(0).json();
+    assert_eq!(status["run"], FAILED, "{status}");
+    let before = world.runs().len();
+    world.conductor(&["runs", "prune", "--keep", "0"]).expect(0).says(COMPLETED).says(FAILED);
+    assert_eq!(world.runs().len(), before, "only shown");
+}
+
+/// Another machine has them as this one.
+fn carry(world: &World) {
+    let folder = world.root().join("stick").display().to_string();
+    fs::create_dir(&folder).unwrap();
+    world.conductor(&["sync", "push", "--to", &folder, "--all", "--plain", "--yes"]).expect(0).says("3 runs");
+    let other = World::new();
+    other.conductor(&["sync", "pull", "--from", &folder, "--yes"]).expect(0).says("pulled 3 runs");
+    for run in [COMPLETED, FAILED, KILLED] {
+        assert_eq!(
+            other.conductor(&["events", run]).expect(0).stdout,
+            expected(&format!("{run}.events.jsonl")),
+            "{run}"
+        );
+    }
+    for run in [COMPLETED, FAILED, KILLED] {
+        world.conductor(&["sync", "forget", run]).expect(0);
+    }
+}
+
+fn read_over_http(world: &World) {
+    let served = Served::start(world);
+    let listed = served.get("/api/runs");
+    let names: Vec<&str> =
+        listed["runs"].as_array().unwrap().iter().filter_map(|run| run["run"].as_str()).collect();
+    for run in [COMPLETED, FAILED, KILLED] {
+        assert!(names.contains(&run), "{listed}");
+        assert_eq!(served.get(&format!("/api/runs/{run}"))["run"], run);
+    }
+    served.stop().expect(0);
+}
+
 /// As that version left them: its repository, with all of its refs, and its state.
 fn repository_before() -> World {
     let world = World::new();
@@ -116,6 +176,10 @@ fn what_it_landed_and_what_it_kept_is_found_in_the_repository_and_lands() {
     conductor(&world, &["diff", "left"]).expect(0).says("+LEFT");
     conductor(&world, &["diff", "right"]).expect(0).says("+RIGHT");
     assert_eq!(on_branch(&world, "f.txt"), "a\nLEFT\nc");
+    conductor(&world, &["status", IN_REPOSITORY]).expect(0).says("of 5 done");
+    conductor(&world, &["explain", "right"]).expect(0).says("conflict");
+    conductor(&world, &["worktree", "list"]).expect(0).says("right");
+    conductor(&world, &["checkpoint", "list"]).expect(0);
     conductor(&world, &["worktree", "resolve", "right", "--theirs"]).expect(0);
     assert_eq!(
         (on_branch(&world, "f.txt"), on_branch(&world, "good.txt")),

@@ -2,7 +2,7 @@
 
 /// An address without what does not tell places apart: scheme, user, password, usual port, `.git`, slashes at the end, the
 /// case of the host.
-pub fn canonical(address: &str) -> String {
+fn canonical(address: &str) -> String {
     let address = address.trim();
     let (host, path) = match address.split_once("://") {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("file") => ("", rest),
@@ -18,7 +18,7 @@ pub fn canonical(address: &str) -> String {
     };
     let host = host.rsplit_once('@').map_or(host, |(_, host)| host).to_ascii_lowercase();
     let path = path.trim_matches('/');
-    let path = path.strip_suffix(".git").unwrap_or(path).trim_end_matches('/');
+    let path = without_end(path).trim_end_matches('/');
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     format!("{host}/{}", parts.join("/"))
 }
@@ -34,8 +34,24 @@ fn without_usual_port<'a>(scheme: &str, host: &'a str) -> &'a str {
     host.strip_suffix(usual).unwrap_or(host)
 }
 
+/// As a git directory ends, in whatever case: forges do not look at it.
+fn without_end(path: &str) -> &str {
+    const END: &str = ".git";
+    match path.len().checked_sub(END.len()).and_then(|at| path.split_at_checked(at)) {
+        Some((rest, end)) if end.eq_ignore_ascii_case(END) => rest,
+        _ => path,
+    }
+}
+
+/// Whether both could be one place. Forges know a repository by its name in any case, so that of a path on another machine does
+/// not tell them apart; that of one on this machine does.
 pub fn is_same_place(one: &str, other: &str) -> bool {
-    canonical(one) == canonical(other)
+    let (one, other) = (canonical(one), canonical(other));
+    let is_here = |place: &str| place.starts_with('/');
+    match is_here(&one) || is_here(&other) {
+        true => one == other,
+        false => one.to_lowercase() == other.to_lowercase(),
+    }
 }
 
 /// An address as it may be shown: without a password.
@@ -80,6 +96,8 @@ mod tests {
             "ssh://git@github.com/owner/name.git",
             "ssh://git@github.com:22/owner//name",
             "git+ssh://git@github.com/owner/name",
+            "https://github.com/Owner/name",
+            "git@github.com:OWNER/Name.Git/",
         ];
         for one in all {
             assert!(is_same_place(all[0], one), "{one}: {}", canonical(one));
@@ -98,7 +116,7 @@ mod tests {
             ("https://github.com/owner/name", "https://example.com/owner/name"),
             ("ssh://git@h:2222/r", "ssh://git@h/r"),
             ("/srv/git/a", "/srv/git/b"),
-            ("https://github.com/Owner/name", "https://github.com/owner/name"),
+            ("/srv/git/A", "/srv/git/a"),
         ] {
             assert!(!is_same_place(one, other), "{one} {other}");
         }

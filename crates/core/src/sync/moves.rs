@@ -100,20 +100,37 @@ pub enum Pull {
     New,
     /// It is lengthened by so many events.
     More(u64),
+    /// Its log is here, and what belongs to it is not: summary, sessions, transcripts.
+    Renew,
     /// All of it is here.
     Nothing,
     /// A coordinator drives it here: it is not touched.
     Active,
 }
 
+/// What this machine has of a run beside its log: summary, sessions, transcripts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beside {
+    /// All that was at the remote when it was last pushed.
+    Whole,
+    /// The remote has it anew, such as with transcripts.
+    Renewed,
+    /// A pull was ended before it had stored it.
+    Unfinished,
+}
+
 /// What a pull does about a run; `here` is nothing where this machine does not have it.
-pub fn pull(here: Option<(Local<'_>, There<'_>)>) -> Result<Pull, Refused> {
-    let Some((local, There { relation, events, from, .. })) = here else { return Ok(Pull::New) };
-    match relation {
-        Relation::Same | Relation::Ahead(_) => Ok(Pull::Nothing),
-        Relation::Behind(_) if local.is_active => Ok(Pull::Active),
-        Relation::Behind(more) => Ok(Pull::More(more)),
-        Relation::Parted { after } => Err(parted(local, after, events, from).into()),
+pub fn pull(here: Option<(Local<'_>, There<'_>, Beside)>) -> Result<Pull, Refused> {
+    let Some((local, There { relation, events, from, .. }, beside)) = here else { return Ok(Pull::New) };
+    match (relation, beside) {
+        (Relation::Parted { after }, _) => Err(parted(local, after, events, from).into()),
+        // Where this machine has gone on, what belongs to an older log must not replace its own.
+        (Relation::Same, Beside::Whole) | (Relation::Ahead(_), Beside::Whole | Beside::Renewed) => {
+            Ok(Pull::Nothing)
+        }
+        _ if local.is_active => Ok(Pull::Active),
+        (Relation::Behind(more), _) => Ok(Pull::More(more)),
+        _ => Ok(Pull::Renew),
     }
 }
 
@@ -229,7 +246,8 @@ mod tests {
         let from = machine("b");
         let pulled = |relation, is_active| {
             let there = There { relation, events: 12, from: &from, claim: None };
-            with(is_active, |local| pull(Some((local, there)))).map_err(|refused| refused.to_string())
+            with(is_active, |local| pull(Some((local, there, Beside::Whole))))
+                .map_err(|refused| refused.to_string())
         };
         assert_eq!(pull(None), Ok(Pull::New));
         assert_eq!(pulled(Relation::Behind(3), false), Ok(Pull::More(3)));
@@ -238,6 +256,21 @@ mod tests {
         assert_eq!(pulled(Relation::Ahead(1), true), Ok(Pull::Nothing));
         let told = pulled(Relation::Parted { after: 4 }, true).unwrap_err();
         assert!(told.contains("ends at event 9, at the remote at event 12, pushed by host-b"), "{told}");
+    }
+
+    #[test]
+    fn what_belongs_to_a_log_is_pulled_where_only_the_log_is_here() {
+        let from = machine("b");
+        let pulled = |relation, beside, is_active| {
+            let there = There { relation, events: 9, from: &from, claim: None };
+            with(is_active, |local| pull(Some((local, there, beside)))).unwrap()
+        };
+        assert_eq!(pulled(Relation::Same, Beside::Renewed, false), Pull::Renew);
+        assert_eq!(pulled(Relation::Same, Beside::Unfinished, false), Pull::Renew);
+        assert_eq!(pulled(Relation::Same, Beside::Renewed, true), Pull::Active);
+        assert_eq!(pulled(Relation::Ahead(1), Beside::Renewed, false), Pull::Nothing, "ours is newer");
+        assert_eq!(pulled(Relation::Ahead(1), Beside::Unfinished, false), Pull::Renew);
+        assert_eq!(pulled(Relation::Behind(1), Beside::Unfinished, false), Pull::More(1));
     }
 
     #[test]

@@ -114,6 +114,7 @@ contract![
     runs_do_not_see_each_other_and_the_newest_comes_first,
     a_run_that_is_not_there_cannot_be_claimed_or_appended_to,
     a_run_that_is_removed_is_gone_and_no_other_is,
+    a_run_that_is_moved_keeps_its_log_and_its_claim,
     a_log_can_be_read_while_it_is_written,
     two_runs_on_one_store_do_not_disturb_each_other,
     an_append_in_flight_is_acknowledged_for_its_own_run,
@@ -224,6 +225,19 @@ async fn a_run_that_is_removed_is_gone_and_no_other_is(open: Open) {
     let (new, first) = created(&run_id("r1"));
     store.create(&new, &first).await.unwrap();
     assert_eq!(store.load(&run_id("r1"), 0).await.unwrap().len(), 1, "a new one of the name begins anew");
+}
+
+async fn a_run_that_is_moved_keeps_its_log_and_its_claim(open: Open) {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, store) = (new_run(open, dir.path()).await.0, open(dir.path()).await.unwrap());
+    log.append(&[started(2)]).await.unwrap();
+    store.move_to(&run_id("r1"), Path::new("/elsewhere")).await.unwrap();
+    log.append(&[attempt_started(3, "a")]).await.unwrap();
+    let stored = store.runs().await.unwrap();
+    assert_eq!(stored[0].directory, Path::new("/elsewhere"));
+    assert_eq!(store.load(&run_id("r1"), 0).await.unwrap().len(), 3);
+    let never = store.move_to(&run_id("never"), Path::new("/elsewhere")).await;
+    assert!(matches!(never, Err(StoreError::NoSuchRun(_))));
 }
 
 /// A reader of a live run finds a whole log, however busy the writer is.

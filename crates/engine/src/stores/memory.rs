@@ -125,6 +125,11 @@ impl Store for Memory {
         Box::pin(async move { self.add(run, after, epoch, records, true) })
     }
 
+    fn move_to<'a>(&'a self, run: &'a RunId, directory: &'a Path) -> Task<'a, ()> {
+        let moved = self.kept().get_mut(run).map(|kept| kept.stored.directory = directory.to_owned());
+        Box::pin(async move { moved.ok_or_else(|| StoreError::NoSuchRun(run.clone())) })
+    }
+
     fn remove<'a>(&'a self, run: &'a RunId) -> Task<'a, ()> {
         self.kept().remove(run);
         Box::pin(async { Ok(()) })

@@ -116,6 +116,10 @@ pub trait Store: LogReader {
     /// repeated; what contradicts the log, or leaves a gap, is a conflict. A claim that another has followed is refused.
     fn append<'a>(&'a self, run: &'a RunId, after: u64, epoch: Epoch, records: &'a [Record]) -> Task<'a, ()>;
 
+    /// When it completes, the run works in this directory from now on; until then, in the one before. Its log and its claim
+    /// stay as they are.
+    fn move_to<'a>(&'a self, run: &'a RunId, directory: &'a Path) -> Task<'a, ()>;
+
     /// Forgets a run and all that is known of it. One that is not there is no error.
     fn remove<'a>(&'a self, run: &'a RunId) -> Task<'a, ()>;
 }

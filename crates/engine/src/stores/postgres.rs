@@ -23,6 +23,7 @@ mod writing;
 
 use std::collections::HashMap;
 use std::future::Future;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use conductor_core::run::event::Record;
@@ -127,6 +128,10 @@ impl Store for Postgres {
 
     fn append<'a>(&'a self, run: &'a RunId, after: u64, epoch: Epoch, records: &'a [Record]) -> Task<'a, ()> {
         boxed(self.append_records(run, after, epoch, records))
+    }
+
+    fn move_to<'a>(&'a self, run: &'a RunId, directory: &'a Path) -> Task<'a, ()> {
+        boxed(self.set_directory(run, directory))
     }
 
     fn remove<'a>(&'a self, run: &'a RunId) -> Task<'a, ()> {

@@ -14,7 +14,7 @@ mod statements;
 mod writing;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use conductor_core::run::event::Record;
@@ -111,6 +111,20 @@ impl Sqlite {
         journal::read(&self.home, run, journal::NAME).map_err(|error| self.failed(error))
     }
 
+    async fn set_directory(&self, run: &RunId, directory: &Path) -> Result<(), StoreError> {
+        let connection = &mut self.writer.lock().await.connection;
+        let moved = sqlx::query("UPDATE runs SET directory = ? WHERE id = ?")
+            .bind(directory.to_string_lossy().into_owned())
+            .bind(run.as_str())
+            .execute(connection)
+            .await
+            .map_err(|error| self.told(error))?;
+        match moved.rows_affected() {
+            0 => Err(StoreError::NoSuchRun(run.clone())),
+            _ => Ok(()),
+        }
+    }
+
     /// Its events go along with it.
     async fn forget(&self, run: &RunId) -> Result<(), StoreError> {
         let mut writer = self.writer.lock().await;
@@ -160,6 +174,10 @@ impl Store for Sqlite {
 
     fn append<'a>(&'a self, run: &'a RunId, after: u64, epoch: Epoch, records: &'a [Record]) -> Task<'a, ()> {
         Box::pin(self.append_records(run, after, epoch, records))
+    }
+
+    fn move_to<'a>(&'a self, run: &'a RunId, directory: &'a Path) -> Task<'a, ()> {
+        Box::pin(self.set_directory(run, directory))
     }
 
     fn remove<'a>(&'a self, run: &'a RunId) -> Task<'a, ()> {

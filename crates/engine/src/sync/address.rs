@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use conductor_core::sync::{canonical, shown};
+use conductor_core::sync::{is_same_place, shown};
 
 use super::error::SyncError;
 use crate::git::ref_store::RefStore;
@@ -57,7 +57,6 @@ impl Address {
     /// Refuses where it is the repository that a directory is in, or one of its remotes.
     pub fn check_is_not_of_code(&self, directory: &Path) -> Result<(), SyncError> {
         let Ok(common) = Repository::common_of(directory) else { return Ok(()) };
-        let ours = canonical(&self.git);
         let own = common.parent().filter(|_| common.ends_with(".git")).map(Path::to_owned);
         let mut places: Vec<String> = [Some(common.clone()), own.clone()]
             .into_iter()
@@ -67,7 +66,7 @@ impl Address {
         places.extend(
             remotes(directory)?.into_iter().flat_map(|remote| remote.addresses).map(|one| real(&one)),
         );
-        match places.iter().any(|place| canonical(place) == ours) {
+        match places.iter().any(|place| is_same_place(place, &self.git)) {
             true => Err(SyncError::OfCode { shown: self.shown.clone(), repository: own.unwrap_or(common) }),
             false => Ok(()),
         }

@@ -16,6 +16,7 @@ use super::origin::{self, Repositories};
 use super::remote::{Here, Remote, Seen, Settings};
 use super::taking;
 use crate::host::home::Home;
+use crate::process::shim;
 use crate::stores::{LogReader, Store, StoredRun};
 
 /// A run that may be gone on with here.
@@ -62,6 +63,9 @@ pub async fn take_up(
     let local = Here { run: &stored.id, records, is_active: false };
     let relation = remote.relation(&seen, &local)?;
     let decided = carried::take_up(remote.local(&local), seen.there(relation))?;
+    if note.is_unfinished() {
+        return Err(SyncError::Unfinished(stored.id.clone()));
+    }
     let is_claimed = decided == TakeUp::Ours;
     if note.pulled && !is_claimed && !named {
         return Err(SyncError::Unnamed { run: stored.id.clone(), from: seen.manifest.from.to_string() });
@@ -86,7 +90,7 @@ pub async fn take_up(
             origin::make_branch(repository, run, origin, &stored.id)?;
         }
         if directory != stored.directory {
-            taking::move_to(store, &stored.id, directory.clone(), (run, records, origin)).await?;
+            store.move_to(&stored.id, &directory).await?;
         }
     }
     Ok(Some(TakenUp { remote: remote.shown().to_owned(), is_new: !is_claimed, directory }))
@@ -137,6 +141,16 @@ fn check_secrets(id: &RunId, run: &Run, blotted: &[TaskId]) -> Result<(), SyncEr
 }
 
 impl Remote {
+    /// Whether a coordinator drives a run here, or its agents go on without one: it is not to be gone on with elsewhere.
+    pub(super) fn is_active(&self, run: &RunId) -> bool {
+        self.home.is_live(run) || self.has_agents(run)
+    }
+
+    /// Whether agents of a run are at work here that have outlived their coordinator.
+    pub(super) fn has_agents(&self, run: &RunId) -> bool {
+        !self.home.is_live(run) && !shim::living(&self.home.run(run)).is_empty()
+    }
+
     fn claim_seen(
         &self,
         seen: &Seen,
@@ -159,7 +173,7 @@ impl Remote {
     ) -> Result<Forced, SyncError> {
         let seen = self.see(run)?.ok_or_else(|| SyncError::NotThere(run.clone()))?;
         let records = store.load(run, 0).await?;
-        let here = Here { run, records: &records, is_active: self.home.is_live(run) };
+        let here = Here { run, records: &records, is_active: self.is_active(run) };
         let relation = self.relation(&seen, &here)?;
         let there = seen.there(relation);
         let held = there.claim.filter(|claim| !claim.is_of(&self.us)).map(|claim| claim.machine.clone());
@@ -171,6 +185,7 @@ impl Remote {
             commit: seen.commit.clone(),
             events: seen.manifest.events,
             pulled: seen.manifest.from.id != self.us.id,
+            contents: None,
             blotted: Vec::new(),
         });
         self.claim_seen(&seen, &note, now, false)?;
@@ -181,6 +196,9 @@ impl Remote {
     pub fn release(&self, run: &RunId, force: bool) -> Result<bool, SyncError> {
         if self.home.is_live(run) {
             return Err(SyncError::Active(run.clone()));
+        }
+        if self.has_agents(run) {
+            return Err(SyncError::AgentsAtWork(run.clone()));
         }
         let seen = self.see(run)?.ok_or_else(|| SyncError::NotThere(run.clone()))?;
         let Some(claim) = seen.manifest.claim.clone() else { return Ok(false) };

@@ -64,6 +64,10 @@ pub enum SyncError {
     Unreachable { run: RunId, shown: String, why: String },
     #[error("run {0} is active on this machine")]
     Active(RunId),
+    #[error("agents of run {0} are still at work on this machine, without a coordinator")]
+    AgentsAtWork(RunId),
+    #[error("a pull of run {0} was ended before all of it was here")]
+    Unfinished(RunId),
     #[error("run {0} was never pushed or pulled here")]
     NotSynced(RunId),
     #[error("run {run} came from {from} and is not claimed by this machine: it is resumed only by its name")]
@@ -115,7 +119,9 @@ impl SyncError {
                 "on {}: conductor sync release {}; if that machine is gone, here: conductor sync claim {} --force",
                 not_ours.holder, not_ours.run, not_ours.run
             ),
-            SyncError::Refused(Refused::Behind { run, .. }) => format!("first: conductor sync pull {run}"),
+            SyncError::Refused(Refused::Behind { run, .. }) | SyncError::Unfinished(run) => {
+                format!("first: conductor sync pull {run}")
+            }
             SyncError::Refused(Refused::Parted(parted)) => format!(
                 "both stay as they are; go on with one of them: with the remote's on {}, or with this one, which is this \
                  machine's alone after: conductor sync forget {}",
@@ -129,6 +135,10 @@ impl SyncError {
                 format!("try again when it can be reached; or go on without it: conductor sync forget {run}")
             }
             SyncError::Unnamed { run, .. } => format!("conductor run --resume {run}"),
+            SyncError::AgentsAtWork(run) => format!(
+                "go on with it here: conductor run --resume {run}; or wait until they have ended, which takes as long as the \
+                 run's orphan_grace at most"
+            ),
             SyncError::CodeMissing { run, refs, .. } => format!(
                 "on the machine that has them, push them to a remote of the code: git push REMOTE {refs}; then here: git \
                  fetch REMOTE {refs}; then: conductor run --resume {run}",

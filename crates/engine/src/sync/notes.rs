@@ -12,6 +12,9 @@ use super::sealing::digest;
 use crate::host::access;
 use crate::host::home::Home;
 
+/// In a note, in place of a commit and of contents: not all of it is stored yet.
+pub(super) const COMING: &str = "";
+
 /// A run that was pushed or pulled: where, and what the remote had of it then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RunNote {
@@ -20,6 +23,10 @@ pub(super) struct RunNote {
     pub(super) commit: String,
     /// How many events that held.
     pub(super) events: u64,
+    /// What is here of what belongs to that: the blob of its contents, which a claim leaves as it is. `COMING` while it is being
+    /// stored; nothing where a version wrote this that did not note it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) contents: Option<String>,
     /// It came to this machine from another one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) pulled: bool,
@@ -31,7 +38,13 @@ pub(super) struct RunNote {
 impl RunNote {
     /// Of a run of which nothing was noted.
     pub(super) fn first(pulled: bool) -> RunNote {
-        RunNote { address: String::new(), commit: String::new(), events: 0, pulled, blotted: Vec::new() }
+        let (address, commit) = (String::new(), String::new());
+        RunNote { address, commit, events: 0, contents: None, pulled, blotted: Vec::new() }
+    }
+
+    /// Whether a pull of it was ended before it was done.
+    pub(super) fn is_unfinished(&self) -> bool {
+        self.contents.as_deref() == Some(COMING)
     }
 }
 
@@ -86,7 +99,14 @@ pub(super) fn agree(home: &Home, address: &str, agreed: Agreed) -> Result<(), Sy
 }
 
 pub(super) fn run(home: &Home, run: &RunId) -> Result<Option<RunNote>, SyncError> {
-    read(&of_run(home, run))
+    let mut note: Option<RunNote> = read(&of_run(home, run))?;
+    // A version that noted no contents said it of the commit alone, which a push or a claim replaces.
+    if let Some(note) = &mut note
+        && note.commit == COMING
+    {
+        note.contents = Some(COMING.to_owned());
+    }
+    Ok(note)
 }
 
 pub(super) fn note_run(home: &Home, run: &RunId, note: &RunNote) -> Result<(), SyncError> {

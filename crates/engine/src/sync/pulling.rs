@@ -4,13 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use conductor_core::run::event::Record;
-use conductor_core::sync::{self as carried, Machine, Pull};
+use conductor_core::sync::{self as carried, Beside, Machine, Pull};
 use conductor_core::values::ids::RunId;
 
 use super::error::SyncError;
-use super::notes;
+use super::notes::{self, COMING};
 use super::remote::{Here, Remote, Seen};
-use super::taking::COMING;
 use crate::stores::{LogReader, Store};
 
 /// What a pull would do about a run.
@@ -76,9 +75,25 @@ impl Remote {
     }
 
     fn compared(&self, run: &RunId, records: &[Record], seen: &Seen) -> Result<Pull, SyncError> {
-        let here = Here { run, records, is_active: self.home.is_live(run) };
+        let here = Here { run, records, is_active: self.is_active(run) };
         let relation = self.relation(seen, &here)?;
-        Ok(carried::pull(Some((self.local(&here), seen.there(relation))))?)
+        let beside = self.beside(run, seen)?;
+        Ok(carried::pull(Some((self.local(&here), seen.there(relation), beside)))?)
+    }
+
+    /// What is here of what belongs to the log at the remote. A run that is this machine's alone, or was last at another remote,
+    /// is left as it is.
+    pub(super) fn beside(&self, run: &RunId, seen: &Seen) -> Result<Beside, SyncError> {
+        let Some(note) = notes::run(&self.home, run)? else { return Ok(Beside::Whole) };
+        let is_here = match &note.contents {
+            Some(contents) => Some(contents.as_str()) == seen.contents_blob(),
+            None => note.commit == seen.commit,
+        };
+        Ok(match note.is_unfinished() {
+            true => Beside::Unfinished,
+            false if is_here || note.address != self.address.git => Beside::Whole,
+            false => Beside::Renewed,
+        })
     }
 
     /// Stores what was found new. Each run is taken as a whole or not at all.
@@ -90,9 +105,12 @@ impl Remote {
     ) -> Result<Vec<Pulled>, SyncError> {
         let mut pulled = Vec::new();
         for one in all {
-            let (Ok(Pull::New | Pull::More(_)), Some(seen)) = (&one.what, &one.seen) else { continue };
+            let (Ok(what @ (Pull::New | Pull::More(_) | Pull::Renew)), Some(seen)) = (&one.what, &one.seen)
+            else {
+                continue;
+            };
             let outcome = match self.arrived(seen) {
-                Ok(arrived) => self.take_in(store, seen, &arrived, here).await,
+                Ok(arrived) => self.take_in(store, (seen, what), &arrived, here).await,
                 Err(error) => Err(error),
             };
             pulled.push(Pulled { run: one.run, outcome });

@@ -28,9 +28,13 @@ pub struct ToPush {
     /// Transcripts for which there was no room.
     pub left_out: usize,
     pub transcripts: bool,
+    /// Its agents have outlived their coordinator and are at work: it stays claimed by this machine.
+    pub has_agents: bool,
     /// Who can read it there now, and could not any more.
     pub excluded: Vec<String>,
     swap: Option<Swap>,
+    /// The blob of its contents.
+    contents: Option<String>,
 }
 
 impl ToPush {
@@ -43,8 +47,10 @@ impl ToPush {
             blotted: 0,
             left_out: 0,
             transcripts: false,
+            has_agents: false,
             excluded: Vec::new(),
             swap: None,
+            contents: None,
         }
     }
 }
@@ -75,9 +81,10 @@ impl Remote {
         let mut all = Vec::new();
         for stored in runs {
             // Looked at before the log: one that ends meanwhile is pushed as active, and once more.
-            let is_active = self.home.is_live(&stored.id);
+            let is_active = self.is_active(&stored.id);
             let loaded = store.load(&stored.id, 0).await;
             let mut one = ToPush::nothing(&stored.id);
+            one.has_agents = is_active && self.has_agents(&stored.id);
             let records = match loaded {
                 Ok(records) => records,
                 Err(error) => {
@@ -124,9 +131,13 @@ impl Remote {
         };
         if matches!(push, Push::Nothing | Push::Behind(_)) {
             if let (Push::Nothing, Some(seen)) = (&push, &there) {
-                self.note_push(here.run, &seen.commit, one.events.min(seen.manifest.events))?;
+                self.note_push(here.run, &seen.commit, one.events.min(seen.manifest.events), None)?;
             }
             return Ok(push);
+        }
+        // It would replace what this machine does not have yet.
+        if there.is_some() && notes::run(&self.home, here.run)?.is_some_and(|note| note.is_unfinished()) {
+            return Err(SyncError::Unfinished(here.run.clone()));
         }
         let known = there.iter().flat_map(|seen| &seen.manifest.recipients);
         let is_excluded = |one: &&String| !recipients.is_empty() && !recipients.contains(one);
@@ -145,10 +156,11 @@ impl Remote {
             transcripts: one.transcripts,
             claim,
         };
-        let (commit, bytes) = self.put(&manifest, &parcel.contents, &parcel.parts)?;
-        (one.bytes, one.blotted, one.left_out) = (bytes, parcel.blotted, parcel.left_out);
+        let put = self.put(&manifest, &parcel.contents, &parcel.parts)?;
+        (one.bytes, one.blotted, one.left_out) = (put.bytes, parcel.blotted, parcel.left_out);
         let name = format!("{}{}", super::remote::RUNS, here.run);
-        one.swap = Some(Swap { name, from: there.map(|seen| seen.commit), to: Some(commit) });
+        one.swap = Some(Swap { name, from: there.map(|seen| seen.commit), to: Some(put.commit) });
+        one.contents = put.contents;
         Ok(push)
     }
 
@@ -164,7 +176,9 @@ impl Remote {
         let became = self.store.swap(&swaps).map_err(|source| self.told(source))?;
         let each = sent.into_iter().zip(became).map(|((one, swap), became)| {
             let outcome = match (became, swap.to) {
-                (Swapped::Done, Some(commit)) => self.note_push(&one.run, &commit, one.events),
+                (Swapped::Done, Some(commit)) => {
+                    self.note_push(&one.run, &commit, one.events, one.contents.as_deref())
+                }
                 (Swapped::Done, None) => Ok(()),
                 (Swapped::Moved, _) => Err(SyncError::Moved(one.run.clone())),
                 (Swapped::Refused(why), _) => Err(SyncError::Rejected { name: swap.name, why }),
@@ -174,8 +188,16 @@ impl Remote {
         Ok(each.collect())
     }
 
-    fn note_push(&self, run: &RunId, commit: &str, events: u64) -> Result<(), SyncError> {
-        let before = notes::run(&self.home, run)?.unwrap_or_else(|| RunNote::first(false));
+    /// `contents` is nothing where all was there already: what this machine has of it is as it was then.
+    fn note_push(
+        &self,
+        run: &RunId,
+        commit: &str,
+        events: u64,
+        contents: Option<&str>,
+    ) -> Result<(), SyncError> {
+        let mut before = notes::run(&self.home, run)?.unwrap_or_else(|| RunNote::first(false));
+        before.contents = contents.map(str::to_owned).or(before.contents);
         self.note(run, commit, events, &before)
     }
 }

@@ -58,6 +58,15 @@ pub(super) struct Seen {
     files: BTreeMap<String, String>,
 }
 
+/// What is to be at a ref, in our own directory.
+pub(super) struct Put {
+    pub(super) commit: String,
+    /// The blob of its contents.
+    pub(super) contents: Option<String>,
+    /// How large what is new in it is.
+    pub(super) bytes: u64,
+}
+
 /// A run of this machine, to be compared.
 pub(super) struct Here<'a> {
     pub(super) run: &'a RunId,
@@ -345,13 +354,13 @@ impl Remote {
         }
     }
 
-    /// Puts what is to be at a ref into our own directory: the commit, and how large what is new in it is.
+    /// Puts what is to be at a ref into our own directory.
     pub(super) fn put(
         &self,
         manifest: &Manifest,
         contents: &Contents,
         parts: &BTreeMap<String, Vec<u8>>,
-    ) -> Result<(String, u64), SyncError> {
+    ) -> Result<Put, SyncError> {
         let (mut files, mut bytes) = (BTreeMap::new(), 0);
         let mut add = |name: String, part: &[u8]| -> Result<(), SyncError> {
             bytes += part.len() as u64;
@@ -369,7 +378,8 @@ impl Remote {
             }
         }
         let commit = self.store.commit(&files, &message(manifest)).map_err(|source| self.told(source))?;
-        Ok((commit, bytes))
+        let contents = files.remove(&name_of(CONTENTS_FILE, manifest.recipients.is_empty()));
+        Ok(Put { commit, contents, bytes })
     }
 
     /// Has the repository in a directory, where something is pushed there for the first time.
@@ -386,6 +396,12 @@ impl Remote {
 }
 
 impl Seen {
+    /// The blob of what belongs to the log and of the log itself: another one with each push, the same with each claim.
+    pub(super) fn contents_blob(&self) -> Option<&str> {
+        let file = name_of(CONTENTS_FILE, self.manifest.recipients.is_empty());
+        self.files.get(&file).map(String::as_str)
+    }
+
     pub(super) fn there(&self, relation: Relation) -> There<'_> {
         let Manifest { events, from, claim, .. } = &self.manifest;
         There { relation, events: *events, from, claim: claim.as_ref() }

@@ -1,7 +1,7 @@
 //! How runs stand here and at the remote, for people who look.
 
 use conductor_core::run::event::Record;
-use conductor_core::sync::{Claim, Machine, Manifest, Relation};
+use conductor_core::sync::{Beside, Claim, Machine, Manifest, Relation};
 use conductor_core::values::ids::RunId;
 
 use super::error::SyncError;
@@ -17,6 +17,8 @@ pub struct Standing {
     pub there: Option<u64>,
     /// How the two logs stand to each other, where both are there; or why that cannot be told.
     pub relation: Option<Result<Relation, String>>,
+    /// Whether all that belongs to the remote's log is here as well: summary, sessions, transcripts.
+    pub is_whole: bool,
     pub is_active: bool,
     pub claim: Option<Claim>,
     pub is_claimed_here: bool,
@@ -55,12 +57,13 @@ impl Remote {
         records: Option<&[Record]>,
         seen: Option<Result<Seen, SyncError>>,
     ) -> Standing {
-        let is_active = self.home.is_live(run);
+        let is_active = self.is_active(run);
         let mut standing = Standing {
             run: run.clone(),
             here: records.map(|records| records.len() as u64),
             there: None,
             relation: None,
+            is_whole: true,
             is_active,
             claim: None,
             is_claimed_here: false,
@@ -76,6 +79,8 @@ impl Remote {
                     let here = Here { run, records, is_active };
                     self.relation(&seen, &here).map_err(|error| error.to_string())
                 });
+                let beside = self.beside(run, &seen);
+                standing.is_whole = records.is_some() && beside.is_ok_and(|beside| beside == Beside::Whole);
                 let Manifest { events, from, recipients, transcripts, claim, .. } = seen.manifest;
                 standing.there = Some(events);
                 standing.is_claimed_here = claim.as_ref().is_some_and(|claim| claim.is_of(&self.us));

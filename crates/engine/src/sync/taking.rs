@@ -6,21 +6,18 @@ use std::path::{Path, PathBuf};
 
 use conductor_core::run::Run;
 use conductor_core::run::event::Record;
-use conductor_core::sync::{self as carried, Contents, Origin, Relation};
+use conductor_core::sync::{self as carried, Contents, Origin, Pull, Relation};
 use conductor_core::values::ids::RunId;
 
 use super::error::{SyncError, at};
 use super::gathering::{SESSIONS, SUMMARY, SessionLines, TRANSCRIPTS, run_of};
-use super::notes::{self, RunNote};
+use super::notes::{self, COMING, RunNote};
 use super::origin::Repositories;
 use super::remote::{Remote, Seen};
 use super::transcripts;
 use crate::host::access;
 use crate::records::{output, sessions};
 use crate::stores::{Epoch, NewRun, RunLog, Store, StoreError};
-
-/// In a note, in place of a commit: not all of it is stored yet.
-pub(super) const COMING: &str = "";
 
 /// All of a run at the remote, read and found good. Nothing of it is stored yet.
 pub(super) struct Arrived {
@@ -52,11 +49,12 @@ impl Remote {
         Ok(Arrived { contents, records, run, summary, sessions, transcripts })
     }
 
-    /// Stores a run that is not here yet, or lengthens one; then its files. The run is claimed on this machine meanwhile.
+    /// Stores a run that is not here yet, or lengthens one; then its files, which are all there is to do where `what` says that
+    /// the log is here. The run is claimed on this machine meanwhile.
     pub(super) async fn take_in(
         &self,
         store: &std::sync::Arc<dyn Store>,
-        seen: &Seen,
+        (seen, what): (&Seen, &Pull),
         arrived: &Arrived,
         here: &Path,
     ) -> Result<(), SyncError> {
@@ -65,6 +63,8 @@ impl Remote {
         let records = &arrived.records;
         let mut before = notes::run(&self.home, id)?.unwrap_or_else(|| RunNote::first(true));
         before.blotted = arrived.contents.blotted.clone();
+        let is_end_known = *what == Pull::Renew && !before.is_unfinished();
+        before.contents = Some(COMING.to_owned());
         // Known to be from elsewhere before any of it is here, whenever this process is ended.
         self.note(id, COMING, 0, &before)?;
         match store.load(id, 0).await {
@@ -76,18 +76,27 @@ impl Remote {
             Ok(there) => {
                 // It may have gone on since it was compared.
                 let relation = carried::relation(&carried::lines(&there)?, &carried::lines(records)?);
-                if !matches!(relation, Relation::Behind(_)) {
-                    return Err(SyncError::Moved(id.clone()));
+                match (relation, what) {
+                    (Relation::Behind(_), _) => {
+                        let log = RunLog::claim(store, id).await?;
+                        log.append(&records[there.len()..]).await?;
+                    }
+                    (Relation::Same, _) | (Relation::Ahead(_), Pull::Renew) => {}
+                    _ => return Err(SyncError::Moved(id.clone())),
                 }
-                let log = RunLog::claim(store, id).await?;
-                log.append(&records[there.len()..]).await?;
             }
         }
-        self.files(id, claim.directory(), arrived)?;
+        self.files(id, claim.directory(), (arrived, is_end_known))?;
+        before.contents = seen.contents_blob().map(str::to_owned);
         self.note(id, &seen.commit, records.len() as u64, &before)
     }
 
-    fn files(&self, id: &RunId, folder: &Path, arrived: &Arrived) -> Result<(), SyncError> {
+    fn files(
+        &self,
+        id: &RunId,
+        folder: &Path,
+        (arrived, is_end_known): (&Arrived, bool),
+    ) -> Result<(), SyncError> {
         if let Some(summary) = &arrived.summary {
             access::replace(&folder.join(SUMMARY), summary).map_err(at(folder))?;
         }
@@ -108,7 +117,7 @@ impl Remote {
         }
         // Its last steps were, or will be, done where it ended: nothing is left of it to be done here.
         let noted = folder.join(output::EXIT_CODE);
-        if arrived.run.all_ended() {
+        if arrived.run.all_ended() && !is_end_known {
             access::write(&noted, "on another machine\n").map_err(at(&noted))?;
         }
         Ok(())
@@ -145,15 +154,4 @@ fn directory(origin: &Origin, here: &Path) -> PathBuf {
 pub(super) fn below(root: &Path, path: &Path) -> PathBuf {
     let is_down = path.components().all(|part| matches!(part, std::path::Component::Normal(_)));
     if is_down && !path.as_os_str().is_empty() { root.join(path) } else { root.to_owned() }
-}
-
-/// Moves a run of this machine to another directory: the very same log, under the same name.
-pub(super) async fn move_to(
-    store: &std::sync::Arc<dyn Store>,
-    id: &RunId,
-    directory: PathBuf,
-    (run, records, origin): (&Run, &[Record], &Origin),
-) -> Result<(), SyncError> {
-    store.remove(id).await?;
-    create(store, id, directory, (run, records, origin)).await
 }

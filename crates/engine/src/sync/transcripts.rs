@@ -1,5 +1,6 @@
 //! What agents and commands said, as one archive: packed without secrets, unpacked into a run's folder and nowhere else.
 
+use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
@@ -20,13 +21,18 @@ pub(super) struct Packed {
 
 /// The files of all tasks, in the order of their names: the same files are the same bytes.
 pub(super) fn pack(folder: &Path, redactor: &Redactor) -> Result<Packed, SyncError> {
+    pack_within(folder, redactor, MOST)
+}
+
+fn pack_within(folder: &Path, redactor: &Redactor, mut room: u64) -> Result<Packed, SyncError> {
     let mut packed = Packed { bytes: Vec::new(), blotted: 0, left_out: 0 };
     let mut archive = Builder::new(Vec::new());
-    let mut room = MOST;
     for path in files(folder) {
-        let Ok(mut file) = access::open_own(&path) else { continue };
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(at(&path))?;
+        let Ok(file) = access::open_own(&path) else { continue };
+        let Some(bytes) = whole_within(file, room).map_err(at(&path))? else {
+            packed.left_out += 1;
+            continue;
+        };
         let clean = redactor.bytes(&bytes);
         let Some(left) = room.checked_sub(clean.len() as u64) else {
             packed.left_out += 1;
@@ -43,6 +49,17 @@ pub(super) fn pack(folder: &Path, redactor: &Redactor) -> Result<Packed, SyncErr
     }
     packed.bytes = archive.into_inner().map_err(at(folder))?;
     Ok(packed)
+}
+
+/// All of a file, or nothing where it is longer than that: what there is no room for is not read.
+fn whole_within(file: File, room: u64) -> io::Result<Option<Vec<u8>>> {
+    if file.metadata()?.len() > room {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    // It may grow meanwhile.
+    file.take(room.saturating_add(1)).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= room).then_some(bytes))
 }
 
 /// `executor_N/TASK/FILE`; what is being written right now is not among them.
@@ -133,6 +150,26 @@ mod tests {
         let said = std::fs::read_to_string(to.path().join("executor_1/build/transcript.log")).unwrap();
         assert_eq!(said, "said **************\n");
         assert_eq!(files(to.path()).len(), 1);
+    }
+
+    #[test]
+    fn what_there_is_no_room_for_is_left_out_without_being_read() {
+        let from = tempfile::tempdir().unwrap();
+        let task = from.path().join("executor_1/build");
+        std::fs::create_dir_all(&task).unwrap();
+        std::fs::write(task.join("a.log"), "twelve bytes").unwrap();
+        // More than there is memory for, and all of it a hole.
+        File::create(task.join("b.log")).unwrap().set_len(1 << 42).unwrap();
+        std::fs::write(task.join("c.log"), "more").unwrap();
+        let packed = pack_within(from.path(), &Redactor::new([]), 15).unwrap();
+        assert_eq!(packed.left_out, 2, "the hole, and what comes when the room is used up");
+        let mut names = Vec::new();
+        each(&packed.bytes, |name, _| {
+            names.push(name.to_owned());
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(names, [Path::new("executor_1/build/a.log")]);
     }
 
     #[test]

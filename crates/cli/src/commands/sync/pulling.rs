@@ -79,6 +79,10 @@ fn show(remote: &Remote, all: &[ToPull]) {
         let what = match one.what {
             Ok(Pull::New) => counted(one.events, "event"),
             Ok(Pull::More(more)) => counted(more, "more event"),
+            Ok(Pull::Renew) => match one.transcripts {
+                true => "its files, with transcripts".to_owned(),
+                false => "its files".to_owned(),
+            },
             _ => return None,
         };
         let from = one.from.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -119,6 +123,7 @@ fn told(all: &[ToPull]) -> (Vec<Value>, Vec<Value>) {
         let what = match &one.what {
             Ok(Pull::New) => "new",
             Ok(Pull::More(_)) => "more",
+            Ok(Pull::Renew) => "renewed",
             Ok(Pull::Nothing) => "nothing",
             Ok(Pull::Active) => {
                 talk(format!("run {} is active here and was left alone", one.run));

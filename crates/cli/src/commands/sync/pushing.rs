@@ -78,6 +78,9 @@ fn show(remote: &Remote, all: &[ToPush], items: Option<&ItemsToPush>, recipients
         if one.left_out > 0 {
             with += &format!(" left out: {}", counted(one.left_out as u64, "transcript"));
         }
+        if one.has_agents {
+            with += " agents at work";
+        }
         [one.run.to_string(), what, size(one.bytes), with.trim_start().to_owned()]
     });
     let rows: Vec<[String; 4]> = rows.collect();
@@ -141,6 +144,13 @@ fn conclude(
             Ok(_) => {}
         }
     }
+    for one in all.iter().filter(|one| one.has_agents && !args.dry_run && is_sent(one)) {
+        talk(format!(
+            "agents of run {id} are still at work here without a coordinator: no other machine can resume it until it is \
+             pushed again after their end: conductor sync push {id}",
+            id = one.run
+        ));
+    }
     for one in pushed {
         if let Err(error) = &one.outcome {
             tell_refused(&one.run, error);
@@ -161,7 +171,7 @@ fn conclude(
     let each = all.iter().filter(|one| is_sent(one)).map(|one| {
         json!({
             "run": one.run, "events": one.events, "bytes": one.bytes, "transcripts": one.transcripts,
-            "secrets_removed": one.blotted, "pushed": arrived(one, pushed),
+            "secrets_removed": one.blotted, "agents_at_work": one.has_agents, "pushed": arrived(one, pushed),
         })
     });
     let value = json!({

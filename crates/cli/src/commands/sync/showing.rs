@@ -62,6 +62,7 @@ pub(super) async fn status(args: &SyncStatus) -> Result<Exit, CliError> {
 fn words(one: &Standing) -> String {
     let told = match (&one.relation, one.here, one.there) {
         (Some(Err(why)), ..) => why.clone(),
+        (Some(Ok(Relation::Same)), ..) if !one.is_whole => "the same, files not pulled".to_owned(),
         (Some(Ok(Relation::Same)), ..) => "the same".to_owned(),
         (Some(Ok(Relation::Ahead(more))), ..) => format!("{more} not pushed"),
         (Some(Ok(Relation::Behind(more))), ..) => format!("{more} not pulled"),
@@ -84,7 +85,7 @@ fn entry(one: &Standing) -> serde_json::Value {
     };
     json!({
         "run": one.run, "here": one.here, "there": one.there, "state": state, "events": events, "error": why,
-        "active": one.is_active, "claimed_by": one.claim.as_ref().map(|claim| &claim.machine),
+        "active": one.is_active, "files_here": one.is_whole, "claimed_by": one.claim.as_ref().map(|claim| &claim.machine),
         "claimed_here": one.is_claimed_here, "pushed_by": one.from, "encrypted_for": one.recipients,
         "transcripts": one.transcripts,
     })

@@ -65,6 +65,10 @@ impl Store for Fickle {
         self.inner.append(run, after, epoch, records)
     }
 
+    fn move_to<'a>(&'a self, run: &'a RunId, directory: &'a std::path::Path) -> Stored<'a, ()> {
+        self.inner.move_to(run, directory)
+    }
+
     fn remove<'a>(&'a self, run: &'a RunId) -> Stored<'a, ()> {
         self.inner.remove(run)
     }

@@ -1,5 +1,7 @@
 //! Writing to a run's log: it is claimed, then lengthened at its end by the one who has claimed it last.
 
+use std::path::Path;
+
 use conductor_core::run::event::Record;
 use conductor_core::values::ids::RunId;
 use sqlx::Connection as _;
@@ -270,6 +272,22 @@ impl Postgres {
 
     fn unwritable(&self, error: &std::io::Error) -> StoreError {
         unwritable(&self.home, error)
+    }
+
+    pub(super) async fn set_directory(&self, run: &RunId, directory: &Path) -> Result<(), StoreError> {
+        self.call(async |connection| {
+            let moved = sqlx::query("UPDATE runs SET directory = $2 WHERE id = $1")
+                .bind(run.as_str())
+                .bind(directory.to_string_lossy().into_owned())
+                .execute(connection)
+                .await
+                .map_err(|error| self.told(error))?;
+            match moved.rows_affected() {
+                0 => Err(StoreError::NoSuchRun(run.clone())),
+                _ => Ok(()),
+            }
+        })
+        .await
     }
 
     /// Its events go along with it.
