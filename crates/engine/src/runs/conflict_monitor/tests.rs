@@ -10,8 +10,8 @@ use crate::git::Repository;
 use crate::git::users_git::{commit_all, init};
 use crate::git::workspaces::Layout;
 
-/// Watches a repository with one file.
-fn monitor(folder: &Path) -> Arc<ConflictMonitor> {
+/// Watches a new repository with one file, `repo` in this folder.
+pub(crate) fn monitor(folder: &Path) -> Arc<ConflictMonitor> {
     let repo = folder.join("repo");
     fs::create_dir(&repo).unwrap();
     init(&repo);
