@@ -40,7 +40,7 @@ test("words become a plan, the plan is changed, put into the file, and lands", a
 
   await expect(page.getByLabel("Include other")).not.toBeChecked();
   await expect(page.getByLabel("Include door")).toBeChecked();
-  await page.getByRole("button", { name: /^2 workers:/ }).click();
+  await page.getByRole("button", { name: /^2 slots:/ }).click();
   await expect(page.getByLabel("Tasks at once")).toHaveValue("2");
   await page.getByLabel("Cost cap").fill("4");
   await page.getByRole("button", { name: "Start 2 tasks" }).click();

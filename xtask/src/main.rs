@@ -21,11 +21,11 @@ pub(crate) type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Erro
 const USAGE: &str = "\
 usage: cargo xtask test [-- FILTER]   everything that must hold before a merge; FILTER goes to nextest
        cargo xtask docs               writes docs/commands from the program's help
-       cargo xtask tidy               cycles, unnamed modules, unclear words and what is too long
+       cargo xtask tidy               cycles, unnamed modules, the glossary, unclear words and what is too long
        cargo xtask web                builds the page into web/dist; the next build of the program has it in it
        cargo xtask dist [OPTIONS]     what users install: archive, Debian package, checksums; `dist --help` has the options
        cargo xtask release --dry-run  the checklist of a release; publishes nothing
-       cargo xtask soak               the faults at full size: 200 kills, 1,000 grandchildren, 10 GB of output
+       cargo xtask soak               the faults at full size: 200 kills, 200 power cuts, 1,000 grandchildren, 10 GB of output
        cargo xtask soak faults        only the random faults, for twenty minutes
        cargo xtask soak money         only the random bills: 200 runs of the real agents
        cargo xtask soak cloud         only agents in the cloud: 200 kills, and 20 sessions in one browser

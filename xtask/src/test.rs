@@ -64,7 +64,7 @@ fn with_features() -> Command {
 pub(crate) fn soak() -> Result {
     step("tools", || tools::provide(&tools::FOR_TESTS))?;
     let mut command = nextest();
-    let large = "package(conductor-agents) & (test(killed_at_random) | test(killed_again_and_again) | test(handed_over_again_and_again) | test(dies_while_it_takes) | test(agents::) | test(huge_file) | test(/_slowly$/) | test(rehearsed_))";
+    let large = "package(conductor-agents) & (test(killed_at_random) | test(without_power_at_random) | test(killed_again_and_again) | test(handed_over_again_and_again) | test(dies_while_it_takes) | test(agents::) | test(huge_file) | test(/_slowly$/) | test(rehearsed_))";
     command.args(["-E", large, "-E", "package(conductor-testkit) & binary(real)"]);
     command.env("CONDUCTOR_CRASH_POINTS", "200").env("CONDUCTOR_GRANDCHILDREN", "1000");
     command.env("CONDUCTOR_REHEARSED_GRAPHS", "20").env("CONDUCTOR_OUTLIVING_KILLS", "200");

@@ -4,6 +4,7 @@
 
 mod allowed;
 mod cycles;
+mod glossary;
 mod lengths;
 mod named;
 mod source;
@@ -45,12 +46,17 @@ pub(crate) fn run() -> Result {
 fn findings(root: &Path) -> Result<Vec<Finding>> {
     let mut all = words::check(root)?;
     all.extend(named::check_paths(root)?);
+    all.extend(glossary::check(root)?);
     for name in source::crates(root)? {
-        let source = Crate::read(root, &name)?;
+        let source = Crate::read(root, &Path::new("crates").join(&name), &name)?;
         all.extend(cycles::check(&source));
         all.extend(named::check(root, &source)?);
         all.extend(lengths::check(&source));
     }
+    // Our own commands are on no map.
+    let own = Crate::read(root, Path::new("xtask"), "xtask")?;
+    all.extend(cycles::check(&own));
+    all.extend(lengths::check(&own));
     all.sort();
     Ok(all)
 }

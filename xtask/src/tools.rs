@@ -17,9 +17,10 @@ const fn program(name: &'static str, package: &'static str) -> Program {
 }
 
 /// What tests start. (A C compiler is needed too, but without one this program is not even built.)
-pub(crate) const FOR_TESTS: [Program; 19] = [
+pub(crate) const FOR_TESTS: [Program; 20] = [
     program("git", "git"),
     program("git-lfs", "git-lfs"),
+    program("git-crypt", "git-crypt"),
     program("sqlite3", "sqlite3"),
     program("faketime", "faketime"),
     program("unshare", "util-linux"),

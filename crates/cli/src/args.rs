@@ -126,7 +126,7 @@ pub(crate) enum Command {
     Tui(Tui),
     /// Bring back the view of a run that goes on in the background
     Attach(Attach),
-    /// Take a run over from its process while it goes on, such as with a newer version of this program
+    /// Take a live run over from its process, such as with a newer version of this program
     Handover(Handover),
     /// Show the output of a task's agent or command
     Logs(Logs),
@@ -142,7 +142,7 @@ pub(crate) enum Command {
     Cancel(Cancel),
     /// Change how many tasks a run does at once
     Parallel(Parallel),
-    /// Change what a run may use; one that was being left for a cap goes on when it is raised
+    /// Change a run's caps; raising a cap lets a run that is stopping for it continue
     Cap(Cap),
     /// List runs, show one, or remove old ones
     Runs(RunsOrList),
@@ -155,7 +155,7 @@ pub(crate) enum Command {
     /// List workspaces and kept work, resolve conflicts, clean up
     #[command(subcommand)]
     Worktree(Worktree),
-    /// Save where a branch is, and roll it back
+    /// Save the position of a branch, and roll back to it
     #[command(subcommand)]
     Checkpoint(Checkpoint),
     /// Answer a task's agent, send it a message, or retry, skip, cancel or reprioritise a task
@@ -181,7 +181,7 @@ pub(crate) enum Command {
     /// List, add or remove projects: repositories and their task files, by name
     #[command(subcommand)]
     Project(Project),
-    /// List, add or remove webhooks: programs elsewhere that are told of a project's runs
+    /// List, add or remove webhooks: programs elsewhere that are notified of a project's runs
     #[command(subcommand)]
     Webhook(Webhook),
     /// List, add or change the users of the server
@@ -195,9 +195,9 @@ pub(crate) enum Command {
     /// Move the logs of runs to the store that machines share, or back
     #[command(subcommand)]
     Store(Store),
-    /// Work for the runs of another machine: its orders come over a queue, code over git
+    /// Work for the runs of another machine: orders come over a queue, code over git
     Worker(Worker),
-    /// Let workers on other machines in, list, drain or revoke them
+    /// Enrol, list, drain or revoke workers on other machines
     #[command(subcommand)]
     Workers(Workers),
     /// List, add, write or test plugins: agents, notifiers, importers, verifiers

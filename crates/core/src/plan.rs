@@ -162,6 +162,12 @@ impl Plan {
         tasks.filter(move |task| in_place(task)).map(|task| &task.id)
     }
 
+    /// A task that several would do in the same directory, by the isolation where a task says none.
+    pub fn race_in_place(&self, isolation: Option<Isolation>) -> Option<&Task> {
+        let in_place = |task: &&Task| task.isolation.or(isolation) == Some(Isolation::None);
+        self.tasks.iter().filter(|task| task.race().is_some()).find(in_place)
+    }
+
     /// The specialist a task is for.
     pub fn subagent(&self, task: &Task) -> Option<&Subagent> {
         let name = task.subagent_type.as_ref()?;

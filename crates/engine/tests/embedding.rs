@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use conductor_core::file::{self, Source};
-use conductor_core::plan::Plan;
 use conductor_core::plan::groups::Steps;
+use conductor_core::plan::{Isolation, Plan};
 use conductor_core::run::event::{Event, RunOutcome};
 use conductor_core::run::{Stage, Status};
 use conductor_core::values::ids::TaskId;
@@ -195,4 +195,42 @@ async fn what_cannot_be_started_leaves_nothing_behind() {
     assert!(engine.runs().await.unwrap().is_empty());
     let runs = folder.path().join("state/runs");
     assert!(std::fs::read_dir(runs).map_or(0, Iterator::count) == 0);
+}
+
+/// Several agents would change the same files at the same time.
+#[tokio::test(flavor = "multi_thread")]
+async fn several_agents_never_race_in_one_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = Engine::open(folder.path().join("state")).await.unwrap();
+    let text = "
+config: { agents: { one: { command: ['true'] }, two: { command: ['true'] } } }
+tasks: [{ id: a, prompt: Do it, race: [one, two] }]
+";
+    let mut settings = place(folder.path(), "place");
+    let mut in_place = plan(text);
+    in_place.tasks.iter_mut().for_each(|task| task.isolation = Some(Isolation::None));
+    let by_task = engine.start(in_place, settings.clone()).await.err().unwrap();
+    settings.options.isolation = Some(Isolation::None);
+    let by_option = engine.start(plan(text), settings).await.err().unwrap();
+    for refused in [by_task, by_option] {
+        assert!(matches!(&refused, EngineError::RaceInPlace(task) if task.as_str() == "a"), "{refused}");
+    }
+    assert!(engine.runs().await.unwrap().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_earlier_run_that_cannot_be_read_is_told_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = Engine::open(folder.path().join("state")).await.unwrap();
+    let settings = place(folder.path(), "place");
+    let text = "tasks: [{ id: a, run: 'true' }]";
+    let earlier = engine.start(plan(text), settings.clone()).await.unwrap();
+    let id = earlier.id().clone();
+    earlier.wait().await.unwrap();
+    // Its log holds less than what was acknowledged.
+    std::fs::write(engine.home().run(&id).join("head"), 99_u64.to_le_bytes()).unwrap();
+    let mut run = engine.start(plan(text), settings).await.unwrap();
+    let notice = run.next_notice().await.unwrap();
+    assert!(notice.starts_with(&format!("earlier run {id} cannot be read and is left out")), "{notice}");
+    run.wait().await.unwrap();
 }

@@ -37,8 +37,8 @@ export const graphWords = {
 
   timeline: {
     label: (attempts: number, lanes: number) =>
-      `Timeline of ${attempts} attempts by ${lanes} workers. The same is in the table.`,
-    worker: (n: number) => `worker ${n}`,
+      `Timeline of ${attempts} attempts in ${lanes} slots. The same is in the table.`,
+    worker: (n: number) => `slot ${n}`,
     phases: { preparing: "preparing", working: "working", verifying: "verifying", merging: "merging" } as Record<
       string,
       string
@@ -48,7 +48,7 @@ export const graphWords = {
     columns: {
       task: "Task",
       attempt: "Attempt",
-      worker: "Worker",
+      worker: "Slot",
       from: "Began",
       took: "Took",
       waited: "Waited",

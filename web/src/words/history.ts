@@ -2,7 +2,7 @@
 
 export const historyWords = {
   attempt_started: (n: number, agent: string | null, model: string | null, worker: number) =>
-    `Attempt ${n} began${agent ? ` with ${[agent, model].filter(Boolean).join(", ")}` : ""} on worker ${worker}`,
+    `Attempt ${n} began${agent ? ` with ${[agent, model].filter(Boolean).join(", ")}` : ""} in slot ${worker}`,
   on: (tasks: string) => `on top of ${tasks}, which had not landed`,
   cpu: (time: string) => `${time} of processor time`,
   memory: (amount: string) => `${amount} of memory at most`,

@@ -50,8 +50,9 @@ pub(super) fn crates(root: &Path) -> Result<Vec<String>> {
 }
 
 impl Crate {
-    pub(super) fn read(root: &Path, name: &str) -> Result<Crate> {
-        let folder = Path::new("crates").join(name).join("src");
+    /// The crate in this folder of the repository.
+    pub(super) fn read(root: &Path, folder: &Path, name: &str) -> Result<Crate> {
+        let folder = folder.join("src");
         let mut paths = Vec::new();
         rust_files(root, &folder, &mut paths)?;
         let mut parsed = Vec::new();

@@ -10,14 +10,24 @@ fn found(files: &[(&str, &str)]) -> Vec<String> {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     };
-    write(&root.path().join("README.md"), "");
+    for folder in ["contrib", "examples", "web/src"] {
+        fs::create_dir_all(root.path().join(folder)).unwrap();
+    }
     write(&root.path().join("xtask/src/main.rs"), "");
-    write(&root.path().join("docs/ARCHITECTURE.md"), "`crates/a`\n\n| `one`, `two/` | `three` |\n");
-    write(&root.path().join("crates/a/src/lib.rs"), "");
+    write(&root.path().join("docs/ARCHITECTURE.md"), &map("| `one`, `two/`, `three` | `four` |"));
+    write(&root.path().join("docs/GLOSSARY.md"), "");
+    for module in ["lib", "one", "two", "three"] {
+        write(&root.path().join(format!("crates/a/src/{module}.rs")), "");
+    }
     for (path, text) in files {
         write(&root.path().join(path), text);
     }
     findings(root.path()).unwrap().iter().map(ToString::to_string).collect()
+}
+
+/// The map of a crate with these rows.
+fn map(rows: &str) -> String {
+    format!("`crates/a`\n\n| module | contents |\n|---|---|\n{rows}\n")
 }
 
 const LIB: (&str, &str) = ("crates/a/src/lib.rs", "mod one;\nmod two;\nmod three;");
@@ -71,10 +81,12 @@ fn a_cycle_by_super_is_found_where_it_leads_to_the_root() {
 
 #[test]
 fn a_path_on_the_map_that_is_not_there_is_found() {
-    let map = "`crates/a`\n\n| `one`, `two/` | `three` |\n`a/one.rs`, `a/one`, `a/two/`, `a/NAME.rs`, `a/…`, `x/y.rs`\n`a/gone.rs`, `docs/gone.md`\n";
-    let files = [("crates/a/src/one.rs", ""), ("crates/a/src/two/mod.rs", ""), ("docs/ARCHITECTURE.md", map)];
+    let map = map(
+        "| `one`, `two/`, `three` | all |\n\n`a/one.rs`, `a/one`, `a/two/`, `a/NAME.rs`, `a/…`, `x/y.rs`\n`a/gone.rs`, `docs/gone.md`",
+    );
+    let files = [("crates/a/src/two/mod.rs", ""), ("docs/ARCHITECTURE.md", map.as_str())];
     let told =
-        ["a/gone.rs", "docs/gone.md"].map(|path| format!("docs/ARCHITECTURE.md:5: `{path}` does not exist"));
+        ["a/gone.rs", "docs/gone.md"].map(|path| format!("docs/ARCHITECTURE.md:8: `{path}` does not exist"));
     assert_eq!(found(&files), told);
 }
 
@@ -92,7 +104,42 @@ fn what_only_tests_use_makes_no_cycle() {
 #[test]
 fn a_module_that_is_not_on_the_map_is_named() {
     let found = found(&[("crates/a/src/four.rs", "")]);
-    assert_eq!(found, ["docs/ARCHITECTURE.md:1: `four` of `crates/a` is not named"]);
+    assert_eq!(found, ["docs/ARCHITECTURE.md:1: `four` of `crates/a` has no row"], "a mention is no row");
+}
+
+#[test]
+fn a_row_of_a_module_that_is_gone_is_found() {
+    let map = map("| `one`, `two/` | all |\n| `three`, `five/` | more |");
+    let found = found(&[("docs/ARCHITECTURE.md", &map)]);
+    assert_eq!(found, ["docs/ARCHITECTURE.md:6: `five` is no module of `crates/a`"]);
+}
+
+#[test]
+fn the_table_of_words_is_in_order_and_leads_somewhere() {
+    let words = "| early | a | `a/one` |\n| word | what it is | where |\n|---|---|---|\n| box (of one) | a | `One` in `a/one` |\n\
+                 | box (of two) | a | `a/two` |\n| ark | a | `a/gone` |\n";
+    let told = [
+        "docs/GLOSSARY.md:1: 'early' stands before the head of the table",
+        "docs/GLOSSARY.md:4: 'box (of one)' stands behind 'early'",
+        "docs/GLOSSARY.md:6: 'ark' stands behind 'box'",
+        "docs/GLOSSARY.md:6: `a/gone` does not exist",
+    ];
+    assert_eq!(found(&[("docs/GLOSSARY.md", words)]), told);
+}
+
+#[test]
+fn our_own_commands_are_looked_at_too() {
+    let body = "    call();\n".repeat(80);
+    let told = found(&[
+        ("xtask/src/one.rs", &format!("use crate::two;\nfn long() {{\n{body}}}\n")),
+        ("xtask/src/two.rs", "use crate::one;"),
+    ]);
+    let expected = [
+        "xtask/src/one.rs:1: a cycle: `one` uses `two`, and `two` uses `one`",
+        "xtask/src/one.rs:2: `long` has 82 lines; at most 70",
+        "xtask/src/two.rs:1: a cycle: `two` uses `one`, and `one` uses `two`",
+    ];
+    assert_eq!(told, expected);
 }
 
 #[test]
@@ -103,10 +150,21 @@ fn a_word_that_names_no_subject_is_found_wherever_people_read() {
         ("crates/a/src/one.rs", &comment),
         ("docs/more.md", &format!("a\nb {}\n", word.to_lowercase())),
         ("crates/a/tests/fixture.md", &word),
+        ("CONTRIBUTING.md", &word),
+        ("contrib/a.sh", &word),
+        ("examples/a.yaml", &word),
+        ("web/src/a.tsx", &word),
     ]);
-    assert_eq!(found.len(), 2, "{found:#?}");
-    assert!(found[0].starts_with("crates/a/src/one.rs:1: 'some"), "{found:#?}");
-    assert!(found[1].starts_with("docs/more.md:2: 'some"), "{found:#?}");
+    let places = found.iter().map(|finding| finding.split_once(": 'some").unwrap().0).collect::<Vec<_>>();
+    let expected = [
+        "CONTRIBUTING.md:1",
+        "contrib/a.sh:1",
+        "crates/a/src/one.rs:1",
+        "docs/more.md:2",
+        "examples/a.yaml:1",
+        "web/src/a.tsx:1",
+    ];
+    assert_eq!(places, expected);
 }
 
 #[test]

@@ -10,12 +10,20 @@ use crate::Result;
 const FORBIDDEN: [[&str; 2]; 5] =
     [["some", "body"], ["who", "ever"], ["no", "body"], ["any", "body"], ["every", "body"]];
 
+/// At the root of the repository.
+const PAGES: [&str; 3] = ["README.md", "CONTRIBUTING.md", "SECURITY.md"];
+
+const FOLDERS: [&str; 6] = ["crates", "docs", "xtask/src", "contrib", "examples", "web/src"];
+
+/// Those of people's texts. Scripts without an ending are few, and say little.
+const ENDINGS: [&str; 12] = ["rs", "md", "j2", "sql", "toml", "ts", "tsx", "css", "yaml", "yml", "sh", "py"];
+
 /// Written by machines.
 const SKIPPED: [&str; 2] = ["target", "node_modules"];
 
 pub(super) fn check(root: &Path) -> Result<Vec<Finding>> {
-    let mut files = vec![PathBuf::from("README.md")];
-    for folder in ["crates", "docs", "xtask/src"] {
+    let mut files = PAGES.map(PathBuf::from).to_vec();
+    for folder in FOLDERS {
         text_files(root, Path::new(folder), &mut files)?;
     }
     let mut findings = Vec::new();
@@ -47,10 +55,7 @@ fn text_files(root: &Path, folder: &Path, into: &mut Vec<PathBuf>) -> Result {
             if !is_skipped {
                 text_files(root, &path, into)?;
             }
-        } else if path
-            .extension()
-            .is_some_and(|end| ["rs", "md", "j2", "sql", "toml"].iter().any(|known| end == *known))
-        {
+        } else if path.extension().is_some_and(|end| ENDINGS.iter().any(|known| end == *known)) {
             into.push(path);
         }
     }

@@ -51,7 +51,7 @@ pub(crate) struct BrowserPeek {
     /// Write the picture to this file (default: the task's name with .png, here)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Show it so many columns wide
+    /// Draw the picture this many columns wide
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(10..=500))]
     pub(crate) columns: u16,
 }

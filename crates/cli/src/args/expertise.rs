@@ -12,44 +12,44 @@ use super::{dollars, duration};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Expertise {
-    /// List the items that agents are given, with how they have done
+    /// List the items that agents are given, and how well they have done
     List(ExpertiseList),
     /// Show an item with its evidence, or the page of a domain
     Show(ExpertiseShow),
     /// Add an item: one claim that agents should know
     Add(ExpertiseAdd),
-    /// Change an item; the version before stays
+    /// Change an item; its earlier versions are kept
     Edit(ExpertiseEdit),
-    /// Give an item to no agent any more
+    /// Stop giving an item to agents
     Retire(OfItem),
-    /// Give a retired item again, or go back to an earlier version of it
+    /// Give a retired item to agents again, or go back to an earlier version of it
     Restore(ExpertiseRestore),
     /// List the versions of an item
     History(OfItem),
-    /// Look whether items still hold: files, checks, use; changes nothing
+    /// Check whether items still hold (files, checks, use); changes nothing
     Validate(ExpertiseValidate),
-    /// Retire the items that validation finds not to hold
+    /// Retire the items that do not hold any more, as `validate` finds them
     Improve(ExpertiseValidate),
-    /// Have a model read what a task's agent and its tools said, and make items of it; costs money
+    /// Have a model turn what a task's agent and its tools said into items; costs money
     Learn(ExpertiseLearn),
     /// Compare tasks with items to tasks without, and show how agents and models did
     Stats(ExpertiseWhole),
-    /// Show what estimates, the choice of models and the overlap of tasks rest on
+    /// Show the evidence behind estimates, the choice of models and the overlap of tasks
     Evidence(ExpertiseEvidence),
-    /// Give items again after expertise was paused, and measure anew
+    /// Give items to agents again after expertise was paused, and start measuring afresh
     Resume(ExpertiseWhole),
     /// Write the items as a file to share
     Export(ExpertiseExport),
-    /// Take in the items of a file
+    /// Import the items in a file
     Import(ExpertiseImport),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ExpertiseList {
-    /// Only items of this domain
+    /// List only items of this domain
     #[arg(long, value_name = "DOMAIN")]
     pub(crate) domain: Option<String>,
-    /// Also items that are retired, or were seen too seldom
+    /// Include items that are retired or were seen too rarely
     #[arg(long)]
     pub(crate) all: bool,
     /// Print the result as JSON
@@ -59,9 +59,9 @@ pub(crate) struct ExpertiseList {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExpertiseShow {
-    /// Show this: an item's id (or the beginning of it), or a domain
+    /// Show the item with this id (or prefix), or the page of this domain
     pub(crate) what: String,
-    /// Show this version of the item, byte by byte as it was written
+    /// Show this version of the item, byte for byte as it was written
     #[arg(long, value_name = "N")]
     pub(crate) version: Option<u32>,
     /// Print the result as JSON
@@ -93,15 +93,15 @@ impl From<KindName> for Kind {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExpertiseAdd {
-    /// Say in a sentence or two what is to be known
+    /// State the claim in a sentence or two
     pub(crate) claim: String,
-    /// What kind of claim it is
+    /// Choose the kind of claim
     #[arg(long, value_enum, default_value = "pattern")]
     pub(crate) kind: KindName,
-    /// Which part of the project it is about (database, api, frontend, testing, security, deployment, general, or your own)
+    /// Choose the part of the project it is about (database, api, frontend, testing, security, deployment, general, or your own)
     #[arg(long, value_name = "DOMAIN", default_value = "general")]
     pub(crate) domain: String,
-    /// Which files it is about; repeatable (default: all)
+    /// Name the files it is about; repeatable (default: all)
     #[arg(long, value_name = "GLOB")]
     pub(crate) scope: Vec<String>,
     /// A command that succeeds as long as the claim holds; run only if the task file has it under `verify:`
@@ -116,10 +116,10 @@ pub(crate) struct ExpertiseAdd {
 pub(crate) struct ExpertiseEdit {
     /// Change this item
     pub(crate) item: String,
-    /// Say this instead
+    /// Replace the claim with this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) claim: Option<String>,
-    /// Make it an item of this domain
+    /// Move the item to this domain
     #[arg(long, value_name = "DOMAIN")]
     pub(crate) domain: Option<String>,
     /// Make it about these files instead; repeatable
@@ -128,7 +128,7 @@ pub(crate) struct ExpertiseEdit {
     /// Make it about all files
     #[arg(long)]
     pub(crate) everywhere: bool,
-    /// Check it with this command; an empty one takes the check away
+    /// Check it with this command; an empty one removes the check
     #[arg(long, value_name = "COMMAND")]
     pub(crate) check: Option<String>,
     /// Print the result as JSON
@@ -138,7 +138,7 @@ pub(crate) struct ExpertiseEdit {
 
 #[derive(Debug, Args)]
 pub(crate) struct OfItem {
-    /// This item: its id, or the beginning of it
+    /// Use the item with this id (or prefix)
     pub(crate) item: String,
     /// Print the result as JSON
     #[arg(long)]
@@ -147,9 +147,9 @@ pub(crate) struct OfItem {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExpertiseRestore {
-    /// This item: its id, or the beginning of it
+    /// Use the item with this id (or prefix)
     pub(crate) item: String,
-    /// Go back to this version, byte by byte (see `conductor expertise history`)
+    /// Go back to this version, byte for byte (see `conductor expertise history`)
     #[arg(long, value_name = "N")]
     pub(crate) version: Option<u32>,
     /// Print the result as JSON
@@ -201,7 +201,7 @@ pub(crate) struct ExpertiseWhole {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExpertiseEvidence {
-    /// Show which files the tasks of this task file changed, and go by its rules about models (default: the one found here)
+    /// Show which files the tasks of this task file changed, and apply its rules about models (default: the one found here)
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
     /// Print the result as JSON
@@ -214,14 +214,14 @@ pub(crate) struct ExpertiseExport {
     /// Write it to this file (default: standard output)
     #[arg(short, long, value_name = "FILE", conflicts_with = "share")]
     pub(crate) output: Option<PathBuf>,
-    /// Write it to .conductor/expertise.yaml of this checkout, which every run takes in
+    /// Write it to .conductor/expertise.yaml of this checkout, which every run reads
     #[arg(long)]
     pub(crate) share: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ExpertiseImport {
-    /// Take the items of this file in: all of them, or none if one is bad (-: standard input)
+    /// Import the items in this file: all of them, or none if one is invalid; `-` is standard input
     pub(crate) file: PathBuf,
     /// Print the result as JSON
     #[arg(long)]

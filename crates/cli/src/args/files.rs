@@ -44,7 +44,7 @@ pub(crate) enum Format {
 pub(crate) struct Rehearse {
     /// Read this task file; `-` is standard input (default: the file `run` would take)
     pub(crate) file: Option<PathBuf>,
-    /// Estimate for N tasks at once; 3 without a number (default: as many as are of use)
+    /// Estimate for N tasks at once; 3 without a number (default: as many as shorten the run)
     #[arg(short, long, value_name = "N", num_args = 0..=1, default_missing_value = words::PARALLEL_ALONE,
           value_parser = at_once)]
     pub(crate) parallel: Option<u32>,

@@ -200,19 +200,19 @@ pub(crate) enum Order {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Import {
-    /// Write the open issues of beads that are ready as a task file
+    /// Make tasks from the open issues of beads that are ready
     Beads(ImportTo),
-    /// Write the open issues of a GitHub repository, as `gh` lists them
+    /// Make tasks from the open issues of a GitHub repository, as `gh` lists them
     Github(ImportGithub),
-    /// Write the tasks of a list in Markdown (`- [ ] words`)
+    /// Make tasks from a list in Markdown (`- [ ] words`)
     Markdown(ImportFile),
-    /// Write the open issues of a JSON export of Linear, or of one alike
+    /// Make tasks from the open issues in a Linear JSON export, or a file of the same form
     Linear(ImportFile),
-    /// Write the open tasks of task-master
+    /// Make tasks from the open tasks of task-master
     TaskMaster(ImportTaskMaster),
-    /// Write the tasks to do of vibe-kanban, from its database
+    /// Make tasks from the open tasks in vibe-kanban's database
     VibeKanban(ImportVibeKanban),
-    /// Write what an importer has, a plugin
+    /// Make tasks with an importer plugin
     Plugin(ImportPlugin),
 }
 
@@ -224,7 +224,7 @@ pub(crate) struct ImportGithub {
     /// Read only issues with this label; repeatable
     #[arg(long = "label", value_name = "LABEL")]
     pub(crate) labels: Vec<String>,
-    /// Read at most so many issues
+    /// Read at most this many issues
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) limit: u32,
     #[command(flatten)]
@@ -263,11 +263,11 @@ pub(crate) struct ImportVibeKanban {
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportPlugin {
-    /// Ask this importer
+    /// Use this importer
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) to: ImportTo,
-    /// Pass these words to the importer
+    /// Pass these arguments to the importer
     #[arg(last = true, value_name = "ARGUMENTS")]
     pub(crate) arguments: Vec<String>,
 }

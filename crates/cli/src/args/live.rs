@@ -165,10 +165,10 @@ pub(crate) struct Cap {
     /// Use this run, active or not (name or prefix; default: the newest active one here)
     #[arg(add = complete::runs())]
     pub(crate) run: Option<String>,
-    /// Start nothing new once this much has been spent
+    /// Interrupt agents and start nothing new once this much has been spent
     #[arg(long, value_name = "USD", value_parser = dollars, group = "caps")]
     pub(crate) max_cost: Option<f64>,
-    /// Start nothing new once this many tokens have been used
+    /// Interrupt agents and start nothing new once this many tokens have been used
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), group = "caps")]
     pub(crate) max_tokens: Option<u64>,
     /// Stop after this much time
@@ -229,7 +229,7 @@ pub(crate) struct RunsShow {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunsPrune {
-    /// Remove runs started longer ago than this, such as 30d or 12h, and plans as old that no remaining run
+    /// Remove runs started longer ago than this, such as 30d or 12h, and plans of that age that no remaining run
     /// uses
     #[arg(long, value_name = "TIME", value_parser = days)]
     pub(crate) older_than: Option<Millis>,
@@ -281,7 +281,7 @@ pub(crate) enum Task {
     Deny(Answered),
     /// Send a message to a task's agent, now or when its next attempt starts
     Send(Send),
-    /// Run a task again, with its attempts counted anew, and the tasks skipped because of it
+    /// Run a task again with a fresh count of attempts, and the tasks skipped because of it
     Retry(Retried),
     /// Skip a task that has not started
     Skip(OfTask),
@@ -295,10 +295,10 @@ pub(crate) enum Task {
 pub(crate) struct Retried {
     #[command(flatten)]
     pub(crate) of: OfTask,
-    /// Give it to this agent instead; what it could fall back on does not count any more
+    /// Use this agent instead; ignore the task's fallback agents
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// With this model of that agent (default: the agent's usual one)
+    /// Use this model of that agent (default: the agent's usual one)
     #[arg(long, value_name = "NAME", requires = "agent")]
     pub(crate) model: Option<String>,
 }

@@ -96,7 +96,7 @@ pub(crate) struct Orchestrate {
     #[arg(long)]
     pub(crate) allow_commands: bool,
 
-    /// Start nothing new once planner and tasks together have cost this much
+    /// Interrupt agents and start nothing new once planner and tasks together have cost this much
     #[arg(long, value_name = "USD", value_parser = dollars)]
     pub(crate) max_cost: Option<f64>,
 

@@ -22,7 +22,7 @@ pub(crate) struct Review {
 pub(crate) enum Verdict {
     /// Let the work of a task land
     Approve(Approve),
-    /// Send the work back to its agent with comments; the agent goes on in the same conversation
+    /// Send the work back to its agent with comments; the agent continues in the same conversation
     SendBack(SendBack),
     /// Edit the work yourself in a folder, then land it with --continue
     Edit(Edit),

@@ -81,19 +81,19 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) allow_overlap: bool,
 
-    /// Choose where tasks work, whatever they say themselves (default in a git repository: worktree)
+    /// Choose where tasks work; overrides the tasks (default in a git repository: worktree)
     #[arg(long, value_enum, value_name = "WHERE", env = "CONDUCTOR_ISOLATION", hide_env_values = true)]
     pub(crate) isolation: Option<Isolation>,
 
-    /// Choose how agents are confined, whatever tasks say (default: prefer)
+    /// Choose how agents are confined; overrides the tasks (default: prefer)
     #[arg(long, value_enum, value_name = "MODE", env = "CONDUCTOR_SANDBOX", hide_env_values = true)]
     pub(crate) sandbox: Option<Sandbox>,
 
-    /// Choose what agents reach of the network, whatever tasks say: full, off, or hosts with commas between them
+    /// Choose what agents can reach on the network: full, off, or hosts separated by commas; overrides the tasks
     #[arg(long, value_name = "WHAT", value_parser = network, env = "CONDUCTOR_NETWORK", hide_env_values = true)]
     pub(crate) network: Option<Network>,
 
-    /// Choose when work lands that has passed its checks, whatever tasks say
+    /// Choose when checked work lands; overrides the tasks
     #[arg(long, value_enum, value_name = "HOW", env = "CONDUCTOR_LAND", hide_env_values = true)]
     pub(crate) land: Option<Land>,
 
@@ -101,7 +101,7 @@ pub(crate) struct Run {
     #[arg(long, value_enum, value_name = "HOW", env = "CONDUCTOR_MERGE", hide_env_values = true)]
     pub(crate) merge: Option<Merge>,
 
-    /// Wait this long at the end for the checks of pull requests; 0 only says how they stand
+    /// Wait up to this long for pull request checks; 0 reports their status without waiting
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30m")]
     pub(crate) checks_within: Millis,
 
@@ -109,16 +109,16 @@ pub(crate) struct Run {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) check_fixes: u32,
 
-    /// Name the repository of cloud tasks and pull requests, where neither task nor config does
+    /// Use this repository for cloud tasks and pull requests where neither task nor config names one
     #[arg(short = 'r', long = "repo", value_name = "OWNER/NAME", value_parser = repository)]
     pub(crate) repository: Option<String>,
 
-    /// Have workers on other machines do what works apart from your directory: they are reached over this queue,
-    /// redis:// or amqp://, encrypted rediss:// or amqps://; none is this machine alone (of a resumed run: as before)
+    /// Run tasks on workers reached over this queue (redis:// or amqp://, encrypted rediss:// or amqps://); tasks with
+    /// `isolation: none` stay here; `none` uses this machine alone (default of a resumed run: as before)
     #[arg(long, value_name = "URL", env = "CONDUCTOR_QUEUE", hide_env_values = true)]
     pub(crate) queue: Option<String>,
 
-    /// With --queue: the git remote by which code gets to the workers and back; refs/conductor/ of it is used
+    /// Exchange code with workers over this git remote, under refs/conductor/
     #[arg(long, value_name = "URL", env = "CONDUCTOR_GIT", hide_env_values = true)]
     pub(crate) git: Option<String>,
 
@@ -136,11 +136,11 @@ pub(crate) struct Run {
           hide_env_values = true)]
     pub(crate) conflict_monitor: Option<Millis>,
 
-    /// Start nothing new once this much has been spent
+    /// Interrupt agents and start nothing new once this much has been spent
     #[arg(long, value_name = "USD", value_parser = dollars, env = "CONDUCTOR_MAX_COST", hide_env_values = true)]
     pub(crate) max_cost: Option<f64>,
 
-    /// Start nothing new once this many tokens have been used
+    /// Interrupt agents and start nothing new once this many tokens have been used
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
           env = "CONDUCTOR_MAX_TOKENS", hide_env_values = true)]
     pub(crate) max_tokens: Option<u64>,
@@ -160,8 +160,8 @@ pub(crate) struct Run {
           hide_env_values = true)]
     pub(crate) outage_patience: Option<Millis>,
 
-    /// Let agents go on this long when this program is gone, for the run to be resumed; 0 ends them with it  [default:
-    /// 1m]
+    /// Keep agents running this long after Conductor exits, so that a resume can reattach; 0 stops them at once
+    /// [default: 1m]
     #[arg(long, value_name = "TIME", value_parser = duration, env = "CONDUCTOR_ORPHAN_GRACE",
           hide_env_values = true)]
     pub(crate) orphan_grace: Option<Millis>,
@@ -177,7 +177,7 @@ pub(crate) struct Run {
     /// Run in the background, and return as soon as the run has started
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) detach: bool,
-    /// Give the browser of agents behind a web page no window; you cannot sign in by hand then
+    /// Run the browser without a window; you cannot sign in by hand
     #[arg(long)]
     pub(crate) headless: bool,
 
@@ -193,8 +193,7 @@ pub(crate) struct Run {
     #[arg(long, hide = true, value_name = "TIME", value_parser = duration, requires_all = ["resume", "detached"])]
     pub(crate) taking_over: Option<Millis>,
 
-    /// Refuse a file with commands or settings that the project does not already use: what would be started, handed
-    /// out or allowed
+    /// Refuse a file that starts, passes on or allows anything the project does not use yet
     #[arg(long)]
     pub(crate) known_commands: bool,
 

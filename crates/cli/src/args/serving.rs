@@ -26,13 +26,13 @@ pub(crate) struct Serve {
     /// Listen where other machines can reach it without TLS: passwords can be read on the way
     #[arg(long)]
     pub(crate) insecure_i_know: bool,
-    /// Build the page with npm first, where this program has none and lies in its checkout's target folder
+    /// Build the page with npm first, if this program has none and is in its checkout's target folder
     #[arg(long)]
     pub(crate) build_page: bool,
-    /// Pause so long before each further attempt at a webhook that failed
+    /// Wait this long before each retry of a failed webhook
     #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = duration, default_value = "5s,30s,2m,10m,1h,6h")]
     pub(crate) webhook_retries: Vec<Millis>,
-    /// Tell webhooks on other machines without TLS too: what they are sent can be read and replayed on the way
+    /// Send to webhooks on other machines without TLS too; what is sent can be read and replayed on the way
     #[arg(long)]
     pub(crate) plain_webhooks: bool,
     /// Open the page in a browser, logged in
@@ -50,7 +50,7 @@ pub(crate) struct Open {
     /// Open these runs (name or prefix) or tasks (id; in the newest run here that has it); default: the inbox
     #[arg(value_name = "RUN|TASK", add = complete::runs())]
     pub(crate) what: Vec<String>,
-    /// Take what is named for tasks of this run (name or prefix)
+    /// Look up the named tasks in this run (name or prefix)
     #[arg(long, value_name = "RUN", add = complete::runs())]
     pub(crate) run: Option<String>,
     /// Print the addresses instead; each is good once, for 60 seconds
@@ -105,7 +105,7 @@ pub(crate) struct ProjectAdd {
     /// Use this task file in it (default: conductor.yaml, .conductor/tasks.yaml or tasks.yaml)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// Use this id in addresses (default: after the folder)
+    /// Use this id in addresses (default: made from the folder's name)
     #[arg(long, value_name = "ID")]
     pub(crate) id: Option<String>,
     /// Show this name to people (default: the id)
@@ -131,19 +131,19 @@ pub(crate) enum Webhook {
     Add(WebhookAdd),
     /// List the webhooks of a project
     List(OfProject),
-    /// Remove a webhook and what waits for it
+    /// Remove a webhook and its waiting deliveries
     Remove(OfWebhook),
-    /// List what a webhook was sent and is to be sent, newest first
+    /// List what was sent to a webhook and what is waiting, newest first
     Deliveries(WebhookDeliveries),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct WebhookAdd {
-    /// Tell of the runs of this project
+    /// Report the runs of this project
     pub(crate) project: String,
     /// Send to this address: https, or http to this machine
     pub(crate) url: String,
-    /// Tell only these events, with commas in between: run_finished, run_stopped, needs_you, or names as the WebSocket has them
+    /// Send only these events, separated by commas: run_finished, run_stopped, needs_you, or names as the WebSocket has them
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "*")]
     pub(crate) events: Vec<String>,
     /// Say what it is for
@@ -169,7 +169,7 @@ pub(crate) struct OfWebhook {
 pub(crate) struct WebhookDeliveries {
     #[command(flatten)]
     pub(crate) of: OfWebhook,
-    /// List at most so many
+    /// List at most this many
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) limit: u32,
 }
@@ -183,11 +183,11 @@ pub(crate) struct Json {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RoleName {
-    /// Sees everything that is no secret
+    /// Sees everything except secrets
     Viewer,
     /// Starts, steers, answers, reviews
     Operator,
-    /// Edits tasks, which is as much as running commands, and decides who may
+    /// Edits tasks (and so can run any command) and manages access
     Admin,
 }
 
@@ -266,13 +266,13 @@ pub(crate) struct TokenAdd {
     /// Make it for this user (default: the owner of this machine's server)
     #[arg(long, value_name = "NAME", default_value = "owner")]
     pub(crate) user: String,
-    /// Let it do at most what this role may
+    /// Limit the token to what this role may do
     #[arg(long, value_enum, value_name = "ROLE", default_value_t = RoleName::Viewer)]
     pub(crate) role: RoleName,
-    /// Let it do that in this project only
+    /// Limit the token to this project
     #[arg(long, value_name = "ID")]
     pub(crate) project: Option<String>,
-    /// Let it be good for so many days
+    /// Expire the token after this many days
     #[arg(long, value_name = "N", default_value_t = 90, value_parser = clap::value_parser!(u32).range(1..=3650))]
     pub(crate) days: u32,
     /// Print the result as JSON

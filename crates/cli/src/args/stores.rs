@@ -4,16 +4,16 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Store {
-    /// Copy the logs of runs from one store to another, and check that each run comes to the same there
+    /// Copy the logs of runs from one store to another, and verify that each run replays to the same state
     Copy(StoreCopy),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct StoreCopy {
-    /// Copy from here: sqlite, the state directory's own database; or postgres://USER@HOST/DATABASE
+    /// Copy from this store: sqlite, the state directory's own database; or postgres://USER@HOST/DATABASE
     #[arg(long, value_name = "STORE")]
     pub(crate) from: String,
-    /// Copy to here, in the same words
+    /// Copy to this store (forms as for --from)
     #[arg(long, value_name = "STORE")]
     pub(crate) to: String,
     /// Copy only this run (name or prefix; default: all of them)

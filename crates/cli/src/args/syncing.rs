@@ -8,17 +8,17 @@ use crate::complete;
 pub(crate) enum Sync {
     /// Push runs and what the project has taught to a git remote or a directory, encrypted
     Push(SyncPush),
-    /// Pull runs and what the project has taught from there
+    /// Pull runs and what the project has taught from a git remote or a directory
     Pull(SyncPull),
-    /// Show how each run stands here and there, and who has claimed it
+    /// Show the state of each run here and at the remote, and which machine has claimed it
     Status(SyncStatus),
     /// Claim a run for this machine until it is released
     Claim(SyncClaim),
     /// Give the claim of a run back, so that another machine can resume it
     Release(SyncClaim),
-    /// Make a run this machine's alone: no remote is asked about it any more
+    /// Stop syncing a run: only this machine keeps it
     Forget(SyncForget),
-    /// Print this machine's public key, and make the key where there is none
+    /// Print this machine's public key; make the key if there is none
     Key(SyncKey),
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct SyncPush {
     /// Show what would be pushed, and push nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Push without being asked, also to a remote for the first time
+    /// Push without asking, even to a new remote
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// Print the result as JSON
@@ -52,7 +52,7 @@ pub(crate) struct SyncPush {
 
 #[derive(Debug, Args)]
 pub(crate) struct SyncPull {
-    /// Pull these runs, by their whole names (default: all that are there)
+    /// Pull these runs, by their full names (default: all of them)
     #[arg(value_name = "RUN")]
     pub(crate) runs: Vec<String>,
     /// Pull from this git remote or directory (default: sync.remote of your config)
@@ -61,7 +61,7 @@ pub(crate) struct SyncPull {
     /// Show what would be pulled, and pull nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Pull without being asked, also from a remote for the first time
+    /// Pull without asking, even from a new remote
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// Print the result as JSON
@@ -84,13 +84,13 @@ pub(crate) struct SyncStatus {
 
 #[derive(Debug, Args)]
 pub(crate) struct SyncClaim {
-    /// The run
+    /// Use this run
     #[arg(add = complete::runs())]
     pub(crate) run: String,
-    /// At this git remote or directory (default: sync.remote of your config)
+    /// Use this git remote or directory (default: sync.remote of your config)
     #[arg(long, value_name = "REMOTE|DIR")]
     pub(crate) remote: Option<String>,
-    /// Even if another machine has claimed it: that one is gone for good
+    /// Take the claim from another machine that is gone for good
     #[arg(long)]
     pub(crate) force: bool,
     /// Print the result as JSON
@@ -100,7 +100,7 @@ pub(crate) struct SyncClaim {
 
 #[derive(Debug, Args)]
 pub(crate) struct SyncForget {
-    /// The run
+    /// Use this run
     #[arg(add = complete::runs())]
     pub(crate) run: String,
     /// Print the result as JSON

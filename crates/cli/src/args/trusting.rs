@@ -18,7 +18,7 @@ pub(crate) struct Trust {
     /// Forget that you trust this repository
     #[arg(long, conflicts_with_all = ["show", "list"])]
     pub(crate) revoke: bool,
-    /// Trust it without being asked, after it was shown
+    /// Show it and trust it without asking
     #[arg(short, long, conflicts_with_all = ["show", "list", "revoke"])]
     pub(crate) yes: bool,
     /// Print the result as JSON
@@ -30,15 +30,15 @@ pub(crate) struct Trust {
 pub(crate) enum Plugin {
     /// List the plugins, and whether each may be started
     List(PluginList),
-    /// Add a plugin to your own, or accept one that changed; it is shown first
+    /// Add a plugin to your own, or accept one that has changed; it is shown first
     Add(PluginAdd),
     /// Remove a plugin from your own
     Remove(PluginRemove),
-    /// Write a plugin that works, to begin with
+    /// Create a working starter plugin
     New(PluginNew),
-    /// Test a plugin: what every plugin of its kind has to do
+    /// Check that a plugin meets the contract of its kind
     Test(PluginTest),
-    /// Ask a verifier about the files in this directory
+    /// Run a verifier on the files in this directory
     Verify(PluginVerify),
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct PluginList {
 pub(crate) struct PluginAdd {
     /// Add this program; its name is conductor-KIND-NAME
     pub(crate) file: PathBuf,
-    /// Add it without being asked, after it was shown
+    /// Show it and add it without asking
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// Print the result as JSON
@@ -72,13 +72,13 @@ pub(crate) struct PluginRemove {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PluginKind {
-    /// Does prompts
+    /// Carries out prompts
     Agent,
     /// Delivers notifications
     Notifier,
-    /// Makes tasks from what another tool has
+    /// Makes tasks from another tool's data
     Importer,
-    /// Checks work and says what is wrong where
+    /// Checks work, and reports what is wrong and where
     Verifier,
 }
 
@@ -91,7 +91,7 @@ pub(crate) enum PluginLang {
 
 #[derive(Debug, Args)]
 pub(crate) struct PluginNew {
-    /// Call it by this name (letters, digits, - and _)
+    /// Give it this name (letters, digits, - and _)
     pub(crate) name: String,
     /// Choose what it is for
     #[arg(long, value_enum)]
@@ -112,7 +112,7 @@ pub(crate) struct PluginNew {
 
 #[derive(Debug, Args)]
 pub(crate) struct PluginTest {
-    /// Test this plugin: a file, or a name as `plugin list` has it
+    /// Test this plugin: a file, or a name as `plugin list` shows it
     pub(crate) plugin: String,
     /// Limit the time for each answer
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
@@ -124,7 +124,7 @@ pub(crate) struct PluginTest {
 
 #[derive(Debug, Args)]
 pub(crate) struct PluginVerify {
-    /// Ask this verifier
+    /// Use this verifier
     pub(crate) name: String,
     /// Tell it that the files are the work of this task
     #[arg(long, value_name = "TASK")]
@@ -141,7 +141,7 @@ pub(crate) struct PluginVerify {
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Pass these words to the verifier
+    /// Pass these arguments to the verifier
     #[arg(last = true, value_name = "ARGUMENTS")]
     pub(crate) arguments: Vec<String>,
 }
@@ -159,10 +159,10 @@ pub(crate) struct Setup {
     /// Set up this agent
     #[arg(value_enum)]
     pub(crate) agent: SetupAgent,
-    /// Take it back
+    /// Remove what was set up
     #[arg(long)]
     pub(crate) remove: bool,
-    /// Write without being asked, after it was shown
+    /// Show what is written, and write it without asking
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// Print the result as JSON

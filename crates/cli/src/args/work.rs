@@ -37,7 +37,7 @@ pub(crate) struct Report {
     /// Use this run (name or prefix; default: the newest one here)
     #[arg(add = complete::runs())]
     pub(crate) run: Option<String>,
-    /// Choose the output format; otlp is the run's trace for OpenTelemetry, by a build with the feature `otel`
+    /// Choose the output format; otlp is the run's trace for OpenTelemetry and needs a build with the feature `otel`
     #[arg(long, value_enum, default_value_t = ReportFormat::Html)]
     pub(crate) format: ReportFormat,
     /// Same as --format json
@@ -172,7 +172,7 @@ pub(crate) struct How {
     /// Check the resolved work, and land it
     #[arg(long = "continue")]
     pub(crate) proceed: bool,
-    /// Give up the resolution; the task's work stays kept
+    /// Abandon the resolution; the task's work is kept
     #[arg(long)]
     pub(crate) abort: bool,
     /// Show each file of a conflict that is laid out: as it was, both sides, and as it is in the folder
@@ -232,11 +232,11 @@ pub(crate) struct AgentsTest {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Checkpoint {
-    /// Save where the branch you are on is, or a run's branch
+    /// Save the position of the branch you are on, or of a run's branch
     Create(CheckpointCreate),
     /// List every checkpoint, newest first
     List(CheckpointList),
-    /// Set a branch back to a checkpoint; on a run's branch, resuming redoes what had landed since
+    /// Set a branch back to a checkpoint; on a run's branch, a resume redoes what had landed since
     Rollback(CheckpointRollback),
 }
 

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Args)]
 pub(crate) struct Worker {
-    /// Take orders from this queue, which its runs use, too
+    /// Take orders from this queue, the one that the runs use
     #[arg(
         long,
         value_name = "URL",
@@ -22,63 +22,62 @@ pub(crate) struct Worker {
         required_unless_present = "drain"
     )]
     pub(crate) git: Option<String>,
-    /// Be taken in with a token of `conductor workers token`; needed once
+    /// Enrol with a token from `conductor workers token`; needed once
     #[arg(long, value_name = "TOKEN", env = "CONDUCTOR_WORKER_TOKEN", hide_env_values = true)]
     pub(crate) join: Option<String>,
-    /// Be this worker, where several were taken in on this machine
+    /// Start the worker with this name, if several are enrolled here
     #[arg(long, value_name = "NAME", conflicts_with = "join")]
     pub(crate) name: Option<String>,
     /// Carry out up to N attempts at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) slots: u32,
-    /// Have these labels, with commas between them, which tasks can ask for (`requires:`)
+    /// Offer these labels, separated by commas; tasks can require them (`requires:`)
     #[arg(long, value_name = "LABELS", value_delimiter = ',')]
     pub(crate) labels: Vec<String>,
-    /// End when no run has called for 20 seconds and nothing is at work
+    /// Exit after 20 seconds without a run or an attempt
     #[arg(long)]
     pub(crate) exit_when_idle: bool,
-    /// Have the worker that is at work on this machine take nothing more, and wait until it has finished what it is at and
-    /// ended; start none
+    /// Let the worker that runs on this machine finish its attempts and exit, and wait for that; start none
     #[arg(long, conflicts_with_all = ["slots", "labels", "exit_when_idle"])]
     pub(crate) drain: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Workers {
-    /// Print a token with which one worker is let in, once, within a day
+    /// Print a token that enrols one worker, once, within a day
     Token(WorkersToken),
-    /// List the workers that were let in; with a queue, let in those that wait
+    /// List the enrolled workers; with --queue, enrol those that wait there
     List(WorkersList),
-    /// Give a worker nothing more; what it is at is finished
+    /// Send a worker no new tasks; let running ones finish
     Drain(WorkersDrain),
-    /// Shut a worker out: what it has is taken from it, and its word counts no more
+    /// Revoke a worker: take its tasks back and refuse its reports
     Revoke(WorkersRevoke),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct WorkersToken {
-    /// What the worker is called (default: w1, w2 and so on)
+    /// Give the worker this name (default: w1, w2 and so on)
     pub(crate) name: Option<String>,
-    /// Print it as JSON
+    /// Print the token as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct WorkersList {
-    /// Let in workers that wait at this queue
+    /// Enrol the workers that wait at this queue
     #[arg(long, value_name = "URL", env = "CONDUCTOR_QUEUE", hide_env_values = true)]
     pub(crate) queue: Option<String>,
-    /// Print them as JSON
+    /// Print the list as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct WorkersDrain {
-    /// The worker
+    /// Use the worker with this name
     pub(crate) name: String,
-    /// Let it have work again
+    /// Send it tasks again
     #[arg(long)]
     pub(crate) undo: bool,
     /// Print the result as JSON
@@ -88,9 +87,9 @@ pub(crate) struct WorkersDrain {
 
 #[derive(Debug, Args)]
 pub(crate) struct WorkersRevoke {
-    /// The worker, or one that was only invited
+    /// Use the worker with this name; it may still have to enrol
     pub(crate) name: String,
-    /// Take its queue away, too
+    /// Delete its queue, too
     #[arg(long, value_name = "URL", env = "CONDUCTOR_QUEUE", hide_env_values = true)]
     pub(crate) queue: Option<String>,
     /// Print the result as JSON

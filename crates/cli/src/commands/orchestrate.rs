@@ -7,7 +7,7 @@ use conductor_core::values::units::Usd;
 
 use super::plan::commands;
 use super::plan::{
-    Answered, Hands, Requirements, approve, ask, graph, need_person, spent, table, tell, workers,
+    Answered, PlannedAgent, Requirements, approve, ask, graph, need_person, spent, table, tell, useful_slots,
 };
 use super::talk;
 use crate::args;
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &args::Orchestrate) -> Result<Exit, CliError> {
     }
     let file = write_file(args, &answered, &requirements)?;
     let plan = diagnostics::load(&file)?;
-    let slots = workers(&plan, &graph(&plan)?, planning.budget);
+    let slots = useful_slots(&plan, &graph(&plan)?, planning.budget);
     if !args.json {
         talk(format!("planned by {}: {}", answered.agent, spent(answered.used)));
         let tasks = counted(plan.tasks.len(), "task");
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &args::Orchestrate) -> Result<Exit, CliError> {
     }
     let new = commands::proposed(&answered.planned.draft, &plan, &file)?;
     commands::consent(&new, args.allow_commands, !args.yes && !args.json, &file)?;
-    // What the user said counts as it is: a run never has more workers than there is use for.
+    // What the user said counts as it is: a run never has more slots than there is use for.
     let mut typed = run_arguments(args, &file, planning.budget.unwrap_or(slots))?;
     typed.planning = Some(Box::new(answered.planning.clone()));
     super::run::run(&typed)
@@ -65,7 +65,7 @@ fn write_file(
     answered: &Answered,
     requirements: &Requirements,
 ) -> Result<PathBuf, CliError> {
-    let agent_choice = Hands::typed(&args.planning);
+    let agent_choice = PlannedAgent::typed(&args.planning);
     let write = |draft: &_| answered.file(draft, &requirements.text, &agent_choice);
     let kept = answered.folder.join("tasks.yaml");
     let mut text = write(&answered.planned.draft);

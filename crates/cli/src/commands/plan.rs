@@ -27,7 +27,7 @@ use crate::settings::diagnostics;
 
 pub(crate) use approval::{approve, need_person};
 pub(crate) use asking::{Answered, ask, spent};
-pub(crate) use existing::Hands;
+pub(crate) use existing::PlannedAgent;
 pub(crate) use requirements::Requirements;
 
 const SCHEMA: &str = "conductor.plan/1";
@@ -54,8 +54,10 @@ pub(crate) fn run(args: &args::Plan) -> Result<Exit, CliError> {
     let beside = "it is written beside the task file: write that into another folder, as -o plans/tasks.yaml, or over \
                   both with --force";
     writing::may_write(&[&folder.join("execution_plan.json")], planning.force, beside)?;
-    let agent_choice =
-        before.as_ref().map_or_else(Hands::default, |(_, agent_choice)| agent_choice.clone()).under(planning);
+    let agent_choice = before
+        .as_ref()
+        .map_or_else(PlannedAgent::default, |(_, agent_choice)| agent_choice.clone())
+        .under(planning);
     let draft = before.as_ref().map(|(draft, _)| draft);
     let max_cost = Usd::from_dollars(args.max_cost);
     let answered = ask(planning, &requirements, draft, max_cost, args.json)?;
@@ -72,7 +74,7 @@ pub(crate) fn run(args: &args::Plan) -> Result<Exit, CliError> {
     writing::write(&file, &text)?;
     let plan = diagnostics::load(&file)?;
     let graph = graph(&plan)?;
-    let slots = workers(&plan, &graph, planning.budget);
+    let slots = useful_slots(&plan, &graph, planning.budget);
     let budget = planning.budget.unwrap_or(slots);
     output::write_plan(&folder, &plan, &graph, budget)?;
     match args.json {
@@ -112,7 +114,7 @@ pub(crate) fn tell(answered: &Answered, changed: Option<&Changes>) {
 }
 
 /// How many of those who may work at once there is use for.
-pub(crate) fn workers(plan: &Plan, graph: &Graph, budget: Option<u32>) -> u32 {
+pub(crate) fn useful_slots(plan: &Plan, graph: &Graph, budget: Option<u32>) -> u32 {
     let most = budget.or(plan.parallel).unwrap_or(USUAL);
     most.min(u32::try_from(width(graph)).unwrap_or(most)).max(1)
 }

@@ -413,6 +413,7 @@ async fn carry_out(
     let exit = issues::finish(closer, &id, exit(run, ledger, signalled.received()));
     let reading = lesson(!gone && signalled.received().is_none(), &id, run);
     let joining = due.amendment.map(|amendment| (store, amendment));
+    handing::forget_words(&state);
     if again::let_go(concluded, (&id, &state), exit, joining).await {
         return Ok(Carried { exit, again: Some(id) });
     }

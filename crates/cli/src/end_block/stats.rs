@@ -11,8 +11,8 @@ use conductor_core::values::counted::{counted, size};
 use super::{Block, Page, one_line};
 
 const MODELS: usize = 5;
-/// With more workers than this, each is not worth a word.
-const NAMED_WORKERS: usize = 6;
+/// With more slots than this, each is not worth a word.
+const NAMED_SLOTS: usize = 6;
 
 pub(super) fn all(page: &mut Page, block: &Block<'_>, summary: &Summary) {
     times(page, summary, &TimeSpent::of(block.run, block.graph));
@@ -37,9 +37,9 @@ pub(super) fn counts(ledger: &Ledger) -> String {
 /// How long it took and could have taken, where that went, and who did it. What was not measured is not here.
 fn times(page: &mut Page, summary: &Summary, spent: &TimeSpent) {
     let time = format!(
-        "{} on {}; at best {} with {} at a time, critical path {}",
+        "{} in {}; at best {} with {} at a time, critical path {}",
         summary.elapsed,
-        counted(summary.executors, "worker"),
+        counted(summary.executors, "slot"),
         spent.at_best,
         spent.slots,
         summary.critical_path
@@ -70,25 +70,25 @@ fn times(page: &mut Page, summary: &Summary, spent: &TimeSpent) {
     if !list(true).is_empty() {
         page.say("waited", &list(true));
     }
-    if let Some(shares) = shares(&spent.per_worker) {
+    if let Some(shares) = shares(&spent.per_slot) {
         page.say("shares", &shares);
     }
 }
 
-/// How many tasks each of several workers did.
+/// How many tasks were done in each of several slots.
 fn shares(done: &[u32]) -> Option<String> {
     let (least, most) = (done.iter().min()?, done.iter().max()?);
     match done.len() {
         1 => None,
-        2..=NAMED_WORKERS => {
+        2..=NAMED_SLOTS => {
             let each = done.iter().enumerate().map(|(at, done)| {
                 let tasks = if at == 0 { counted(*done, "task") } else { done.to_string() };
-                format!("{tasks} by worker {}", at + 1)
+                format!("{tasks} in slot {}", at + 1)
             });
             Some(each.collect::<Vec<_>>().join(", "))
         }
-        workers if least == most => Some(format!("{} by each of {workers} workers", counted(*least, "task"))),
-        workers => Some(format!("{least} to {} by each of {workers} workers", counted(*most, "task"))),
+        slots if least == most => Some(format!("{} in each of {slots} slots", counted(*least, "task"))),
+        slots => Some(format!("{least} to {} in each of {slots} slots", counted(*most, "task"))),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Random faults, for as long as asked: whatever is done to a run from outside and from within, the user's files stay
 //! theirs, landed work stays landed, and nothing is left alive or lying about.
 //!
-//! One home serves many runs in many odd repositories, so that each begins where others have finished, failed or been
-//! killed. `CONDUCTOR_FAULT_SECONDS` says how long, `CONDUCTOR_SEED` repeats a sequence.
+//! One home serves many runs in many odd repositories, and has been used before the first of them, so that each begins where
+//! others have finished, failed or been killed. `CONDUCTOR_FAULT_SECONDS` says how long, `CONDUCTOR_SEED` repeats a sequence.
 
 mod acts;
 mod disk;
@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 
+use crate::earlier;
 use crate::harness::World;
 use crate::odd::{Odd, Place};
 use crate::soak::{amount, seeded};
@@ -26,24 +27,27 @@ const ROUNDS_IN_A_HOME: usize = 30;
 #[test]
 fn random_faults_harm_neither_user_nor_landed_work_slowly() {
     let mut rng = seeded();
-    let end = Instant::now() + Duration::from_secs(amount("CONDUCTOR_FAULT_SECONDS", 15));
+    let lasts = Duration::from_secs(amount("CONDUCTOR_FAULT_SECONDS", 15));
     let (mut tally, mut failed) = (Tally::default(), Vec::new());
-    while Instant::now() < end {
-        let world = World::new();
-        let disk = SmallDisk::mount(&world.home());
+    // What happens in a home beforehand is no part of the time.
+    let mut played = Duration::ZERO;
+    while played < lasts {
+        let home = Home::used();
+        let begun = Instant::now();
         for number in 0..ROUNDS_IN_A_HOME {
-            if Instant::now() >= end {
+            if played + begun.elapsed() >= lasts {
                 break;
             }
-            let round = Round::draw(&mut rng, number, disk.is_some());
+            let round = Round::draw(&mut rng, number, home.disk.is_some());
             println!("{number}: {round:?}");
-            let played = AssertUnwindSafe(|| round.play(&world, disk.as_ref(), &mut tally));
+            let play = AssertUnwindSafe(|| round.play(&home.world, home.disk.as_ref(), &mut tally));
             // What went wrong in one home must not be blamed on the next runs in it.
-            if catch_unwind(played).is_err() {
+            if catch_unwind(play).is_err() {
                 failed.push(format!("{round:?}"));
                 break;
             }
         }
+        played += begun.elapsed();
     }
     println!("{tally:?}");
     assert!(failed.is_empty(), "{} rounds failed:\n{}", failed.len(), failed.join("\n"));
@@ -51,6 +55,24 @@ fn random_faults_harm_neither_user_nor_landed_work_slowly() {
     assert!(tally.runs > 0);
     assert!(tally.runs < ENOUGH || tally.landed > 0, "nothing has landed: {tally:?}");
     assert!(tally.runs < 3 * ENOUGH || tally.kills > 0 && tally.resumed > 0, "no kill, no resume: {tally:?}");
+}
+
+/// A state directory, if possible on a disk that can be filled.
+struct Home {
+    /// Taken away before the folder it is mounted in.
+    disk: Option<SmallDisk>,
+    world: World,
+}
+
+impl Home {
+    /// One in which runs have finished, failed, been killed and left before.
+    fn used() -> Home {
+        let world = World::new();
+        let disk = SmallDisk::mount(&world.home());
+        let place = Place::make(&world, "earlier", Odd::Plain);
+        earlier::use_it(&world, &place, &earlier::tasks(&world, "earlier.yaml"));
+        Home { disk, world }
+    }
 }
 
 /// Of so many runs, each with tasks that only do their work, some land something.
@@ -107,6 +129,7 @@ impl Round {
             &acts::file(&self.tasks, self.token, &world.path(&self.name).display().to_string()),
         );
         let before = world.runs();
+        let lay_about = truth::lying_about(world);
         let mut user = truth::User::new(world, &place);
         let mut session = disturbances::Session::begin(self, world, &place, &world.path(&file));
         let begun = Instant::now();
@@ -114,8 +137,8 @@ impl Round {
             session.live_until(begun + *at);
             disturbance.play(world, &place, disk, &mut session, &mut user);
             tally.disturbances += 1;
-            tally.kills += usize::from(*disturbance == Disturbance::Kill);
         }
+        tally.kills += usize::from(session.was_killed());
         let ended = session.ended();
         // Killed before it had a name of its own, a run leaves nothing to take up.
         let Some(run) = world.runs().into_iter().find(|run| !before.contains(run)) else {
@@ -123,6 +146,6 @@ impl Round {
         };
         tally.resumed += truth::finish(world, &place, &run, self.home, ended);
         tally.runs += 1;
-        tally.landed += truth::check(self, world, &place, &run, &user);
+        tally.landed += truth::check(self, world, &place, &run, &user, &lay_about);
     }
 }

@@ -38,6 +38,18 @@ fn no_lease_of_ports_stays_behind_a_run_that_ended() {
 }
 
 #[test]
+fn what_another_coordinator_would_be_told_goes_with_the_end_of_the_run() {
+    let world = repository(WAITS);
+    let live = start(&world, &[]);
+    world.wait_for_file("up");
+    let words = world.home().join("runs").join(world.run_id()).join("coordinator.json");
+    assert!(words.exists(), "the run could be handed over");
+    world.write("go", "");
+    live.ended().expect(0);
+    assert!(!words.exists());
+}
+
+#[test]
 fn the_leases_of_a_killed_run_go_with_the_next_and_those_of_a_live_one_stay() {
     let world = repository(WAITS);
     let live = start(&world, &[]);

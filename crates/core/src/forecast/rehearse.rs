@@ -15,7 +15,7 @@ use crate::values::units::{Millis, Now, Tick, Timestamp};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rehearsal {
     pub makespan: Millis,
-    /// How many workers it had use for.
+    /// How many slots it had use for.
     pub executors: u32,
     /// When each task would start, in the order of their starts.
     pub starts: Vec<(TaskId, Tick)>,
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(minutes(tasks, 3), (70, 3));
     }
 
-    /// Schema, API, front end, components, integration, tests: the graph has use for two workers, so the third never is.
+    /// Schema, API, front end, components, integration, tests: the graph has use for two slots, so the third never is.
     #[test]
     fn the_todo_app_takes_twenty_units_and_two_of_three_workers() {
         let tasks = vec![

@@ -14,11 +14,11 @@ const LANES: u32 = 100;
 #[derive(Debug)]
 pub(super) struct Course<'a> {
     pub(super) length: Millis,
-    /// Workers that are drawn, from the first on.
+    /// Slots that are drawn, from the first on.
     pub(super) lanes: u32,
     /// By their beginning.
     pub(super) spans: Vec<&'a Span>,
-    /// Attempts and workers that are not drawn.
+    /// Attempts and slots that are not drawn.
     pub(super) left_out: usize,
     pub(super) lanes_left_out: u32,
     /// When tasks waited for their turn, for another try or for a person; nothing where that was not measured.
@@ -56,7 +56,7 @@ pub(super) fn length(span: &Span, now: Millis) -> Millis {
     Millis(span.to.unwrap_or(now).0.saturating_sub(span.from.0))
 }
 
-/// How long each worker was at work, from the first on.
+/// How long each slot was in use, from the first on.
 pub(super) fn busy(run: &Run) -> Vec<Millis> {
     let mut busy = vec![Millis(0); run.executors() as usize];
     for span in run.spans() {

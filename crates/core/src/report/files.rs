@@ -118,7 +118,7 @@ impl<'a> SummaryFile<'a> {
             at_best_ms: spent.at_best,
             time: TimeFigures::new(&spent),
             time_shares: Shares::of(run, None),
-            tasks_per_executor: spent.per_worker,
+            tasks_per_executor: spent.per_slot,
             executors_used: summary.executors,
             cost_usd: costs::dollars(summary.spent),
             known_cost_usd: summary.spent.cost.dollars(),

@@ -98,7 +98,7 @@ fn cards(out: &mut Markup, subject: &Subject<'_>) {
         ),
         ("Cost", cost, about),
         (
-            "Workers used",
+            "Slots used",
             format!("{} of {slots}", summary.executors),
             format!("{}, {} of work", counted(summary.attempts, "attempt"), summary.worked),
         ),

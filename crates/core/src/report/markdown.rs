@@ -27,7 +27,7 @@ pub fn markdown(subject: &Subject<'_>) -> String {
     findings(&mut out, subject);
     decisions(&mut out, subject);
     issues(&mut out, subject);
-    workers(&mut out, subject);
+    slots(&mut out, subject);
     path(&mut out, subject);
     spent(&mut out, subject);
     estimates(&mut out, subject);
@@ -74,7 +74,7 @@ fn head(out: &mut String, subject: &Subject<'_>) {
     for (name, length, percent) in Shares::of(run, subject.aggregation).parts() {
         let _ = writeln!(out, "| {name} | {length}, {percent} % |");
     }
-    let _ = writeln!(out, "| workers used | {} of {} |", summary.executors, spent.slots);
+    let _ = writeln!(out, "| slots used | {} of {} |", summary.executors, spent.slots);
     let _ = writeln!(out, "| attempts | {} |", summary.attempts);
     let (cost, about) = words::cost(run);
     let _ = writeln!(out, "| cost | {cost}; {about} |\n");
@@ -235,13 +235,13 @@ fn races(out: &mut String, subject: &Subject<'_>) {
     }
 }
 
-fn workers(out: &mut String, subject: &Subject<'_>) {
+fn slots(out: &mut String, subject: &Subject<'_>) {
     let run = subject.run;
-    let shares = TimeSpent::of(run, subject.graph).per_worker;
+    let shares = TimeSpent::of(run, subject.graph).per_slot;
     if shares.is_empty() {
         return;
     }
-    let _ = writeln!(out, "## Workers\n\n| worker | tasks | at work | of the run |\n|---|---|---|---|");
+    let _ = writeln!(out, "## Slots\n\n| slot | tasks | at work | of the run |\n|---|---|---|---|");
     for (at, (tasks, busy)) in shares.iter().zip(busy(run)).enumerate() {
         let share = match run.active().0 {
             0 => NOT_MEASURED.to_owned(),
@@ -318,7 +318,7 @@ fn tasks(out: &mut String, subject: &Subject<'_>) {
     let run = subject.run;
     let _ = writeln!(
         out,
-        "## Tasks\n\n| task | status | agent | time | attempts | worker | cost | commit | note |\n\
+        "## Tasks\n\n| task | status | agent | time | attempts | slot | cost | commit | note |\n\
          |---|---|---|---|---|---|---|---|---|"
     );
     for (place, (task, progress)) in run.tasks().enumerate() {

@@ -15,8 +15,8 @@ pub struct TimeSpent {
     pub at_best: Millis,
     /// How many at a time that is: as many as there may be, or as there were where that was changed on the way.
     pub slots: u32,
-    /// How many tasks each worker has done last, from the first worker on.
-    pub per_worker: Vec<u32>,
+    /// How many tasks were done last in each slot, from the first slot on.
+    pub per_slot: Vec<u32>,
 }
 
 impl TimeSpent {
@@ -31,7 +31,7 @@ impl TimeSpent {
             // The run itself is the proof that it can be done in the time it took.
             at_best: path.max(shared_out(attempts, slots)).min(run.active()),
             slots,
-            per_worker: per_worker(run),
+            per_slot: per_slot(run),
         }
     }
 }
@@ -85,7 +85,7 @@ pub(super) fn waits(run: &Run, graph: &Graph) -> Vec<Option<Millis>> {
     each.collect()
 }
 
-fn per_worker(run: &Run) -> Vec<u32> {
+fn per_slot(run: &Run) -> Vec<u32> {
     let mut done = vec![0; run.executors() as usize];
     for (task, Progress { executor, state, .. }) in run.tasks() {
         let beaten = task.is_entrant() && *state != TaskState::Completed;
@@ -111,7 +111,7 @@ mod tests {
         Now { at: Timestamp(secs as i64 * 1000), tick: Tick(secs * 1000), jitter: 0.5 }
     }
 
-    /// `a` and `b` at once on two workers, `c` after `a` when a worker is free, `d` beside it.
+    /// `a` and `b` at once in two slots, `c` after `a` when a slot is free, `d` beside it.
     #[test]
     fn every_part_is_measured() {
         let (run, _) = Run::create(plan("a; b; c <- a; d"), at(0));
@@ -144,10 +144,10 @@ mod tests {
             ("working", seconds(4)),
             ("merging", seconds(4)),
         ];
-        assert_eq!(spent.parts(), parts, "d waited for a worker; c only for a");
+        assert_eq!(spent.parts(), parts, "d waited for a slot; c only for a");
         assert_eq!(spent.times.attempts, 2, "what was not reported is not counted");
         assert_eq!(spent.at_best, seconds(7), "{:?}", spent);
-        assert_eq!(spent.per_worker.iter().sum::<u32>(), 4);
+        assert_eq!(spent.per_slot.iter().sum::<u32>(), 4);
     }
 
     /// Three of a second each on two slots take two seconds, not one and a half.

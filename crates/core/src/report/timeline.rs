@@ -1,4 +1,4 @@
-//! A run as a timeline: a lane for each worker, a bar for each attempt, what it did from when to when, and what it had waited
+//! A run as a timeline: a lane for each slot, a bar for each attempt, what it did from when to when, and what it had waited
 //! for. Times count from the run's beginning, and only while a coordinator was awake.
 //!
 //! How wide a bar is and which ones can still be told apart is for those who draw it.
@@ -13,7 +13,7 @@ use crate::values::units::{Millis, Timestamp};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timeline {
     pub length: Millis,
-    /// How many workers the run has had use for at once; each attempt is in the lane of the lowest that was free.
+    /// How many slots the run has had use for at once; each attempt is in the lane of the lowest that was free.
     pub lanes: u32,
     /// By their beginning.
     pub bars: Vec<Bar>,
@@ -188,7 +188,7 @@ mod tests {
         scheduler.handle(at(secs), Input::AttemptEnded { task, attempt, outcome, change, phases });
     }
 
-    /// `a` and `b` at once on two workers, `d` when `a` has ended, `c` when the work of `a` has landed.
+    /// `a` and `b` at once in two slots, `d` when `a` has ended, `c` when the work of `a` has landed.
     #[test]
     fn every_attempt_has_its_lane_its_pieces_and_its_wait() {
         let (run, _) = Run::create(plan("a; b; c <- a; d"), at(0));

@@ -5,25 +5,23 @@
 //! nor the user notices.
 
 mod known;
+mod looking;
+#[cfg(test)]
+pub(crate) mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use conductor_core::schedule::Input;
 use conductor_core::values::ids::TaskId;
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
 
-use crate::dispatch::Message;
 use crate::git::workspaces::{RunRepo, SettingsNews, WorkspaceError};
 use crate::git::{Glimpse, Merge};
-use crate::host::logs::carried;
 use known::{Known, Work};
-
-/// Looking takes at most this part of the time.
-const SHARE: u32 = 20;
+pub(crate) use looking::Looking;
 
 /// How long one look for conflicts ahead may take. Together with the share of the time it bounds what is done in a minute,
 /// however many are at work.
@@ -79,44 +77,16 @@ pub(crate) struct ConflictMonitor {
     before: Mutex<Option<Glimpse>>,
     /// What tasks had at the last look.
     known: Mutex<Known>,
-    /// Set when the run is over: a look that is under way comes to its end.
-    stopped: AtomicBool,
-}
-
-/// Stops the look that is under way when the run is over. Work on a thread of its own cannot be cut short from outside,
-/// and the program does not end before it.
-struct StopAtTheEnd(Arc<ConflictMonitor>);
-
-impl Drop for StopAtTheEnd {
-    fn drop(&mut self) {
-        self.0.stopped.store(true, Ordering::Relaxed);
-    }
+    /// Set when the run is over: a look that is under way comes to its end, and no other begins.
+    stopped: watch::Sender<bool>,
 }
 
 impl ConflictMonitor {
     /// Takes a first look, so that every later one can tell what has changed.
     pub(crate) fn new(run_repo: Arc<RunRepo>, at_work: AtWork, ours: Vec<PathBuf>) -> ConflictMonitor {
         let before = run_repo.shadow().glimpse(run_repo.repository(), &ours).ok();
-        let (before, known, stopped) = (Mutex::new(before), Mutex::default(), AtomicBool::new(false));
+        let (before, known, stopped) = (Mutex::new(before), Mutex::default(), watch::Sender::new(false));
         ConflictMonitor { run_repo, at_work, ours, before, known, stopped }
-    }
-
-    /// Looks again and again until the coordinator stops listening.
-    pub(crate) async fn keep(self: Arc<Self>, every: Duration, reports: UnboundedSender<Message>) {
-        let mut wait = every;
-        let _stop = StopAtTheEnd(self.clone());
-        loop {
-            tokio::time::sleep(wait).await;
-            let conflict_monitor = self.clone();
-            let begun = Instant::now();
-            let looked = tokio::task::spawn_blocking(carried(move || conflict_monitor.look())).await;
-            for input in looked.unwrap_or_default() {
-                if reports.send(Message::Input(input)).is_err() {
-                    return;
-                }
-            }
-            wait = every.max(begun.elapsed() * SHARE);
-        }
     }
 
     fn look(&self) -> Vec<Input> {
@@ -155,7 +125,7 @@ impl ConflictMonitor {
         let workspaces = self.at_work.workspaces();
         known.keep_only(&workspaces);
         let deadline = Instant::now() + BUDGET;
-        let is_over = || self.stopped.load(Ordering::Relaxed) || Instant::now() > deadline;
+        let is_over = || *self.stopped.borrow() || Instant::now() > deadline;
         let mut coming = Vec::new();
         for (task, workspace) in known.in_turn(workspaces) {
             if is_over() {

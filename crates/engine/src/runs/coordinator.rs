@@ -43,7 +43,7 @@ use crate::host::panics::caught;
 use crate::host::redact;
 use crate::host::shortage;
 use crate::process::{Teardown, shim};
-use crate::runs::conflict_monitor::{AtWork, ConflictMonitor};
+use crate::runs::conflict_monitor::{AtWork, ConflictMonitor, Looking};
 use crate::runs::control::ControlServer;
 use crate::runs::control::elsewhere::Passing;
 use crate::stores::bus::Bus;
@@ -227,15 +227,7 @@ impl Coordinator {
         let begun = Instant::now();
         tracing::info!(tasks = self.scheduler.run().plan().tasks.len(), "the run is taken up");
         let looking = self.conflict_monitor.clone().map(|(conflict_monitor, every)| {
-            let (keeping, notices) =
-                (conflict_monitor.keep(every, self.control.sender()), self.notices.clone());
-            let keeping = async move {
-                if let Err(panic) = caught(keeping).await {
-                    let _ = notices
-                        .send(format!("internal error: conflicts are not looked for any more: {panic}"));
-                }
-            };
-            tokio::spawn(keeping.in_current_span())
+            Looking::begin(conflict_monitor, every, self.control.sender(), self.notices.clone())
         });
         let control_server = ControlServer::open(self.claim.directory(), self.control.clone());
         if let Err(error) = &control_server {
@@ -252,7 +244,7 @@ impl Coordinator {
         if let Some(passing) = passing {
             passing.end().await;
         }
-        looking.inspect(|looking| looking.abort());
+        looking.iter().for_each(Looking::stop);
         if let (Ok(()), Some(to)) = (&driven, self.handovers.done.take()) {
             self.teardown.leave();
             tracing::info!(to, "the run is left to another coordinator");
@@ -265,7 +257,7 @@ impl Coordinator {
         }
         self.teardown.finish().await;
         shim::clear(self.claim.directory());
-        self.look_a_last_time().await?;
+        self.look_a_last_time(looking).await?;
         self.messages.close();
         while self.messages.try_recv().is_ok() {}
         self.clear_workspaces().await;
@@ -335,16 +327,35 @@ impl Coordinator {
         self.merging.iter().for_each(|merging| wish(merging, how));
     }
 
-    /// Changes to the user's checkout in the last moments of the run are reported too.
-    async fn look_a_last_time(&mut self) -> Result<(), CoordinatorError> {
+    /// Changes to the user's checkout in the last moments of the run are reported too. The look under way is heard first: what
+    /// it has seen is not seen again, and no two look at once.
+    async fn look_a_last_time(&mut self, looking: Option<Looking>) -> Result<(), CoordinatorError> {
         let Some((conflict_monitor, _)) = self.conflict_monitor.clone() else { return Ok(()) };
-        let seen =
-            tokio::task::spawn_blocking(carried(move || conflict_monitor.checkout())).await.ok().flatten();
-        if let Some(input) = seen {
-            let turn = self.decide(vec![input.into()]);
+        if let Some(looking) = looking {
+            looking.ended().await;
+        }
+        let mut seen = self.heard_of_looks();
+        let last = tokio::task::spawn_blocking(carried(move || conflict_monitor.checkout())).await;
+        seen.extend(last.ok().flatten().map(Arrival::from));
+        if !seen.is_empty() {
+            let turn = self.decide(seen);
             self.carry_out(turn).await?;
         }
         Ok(())
+    }
+
+    /// What the conflict monitor has reported since the last turn; all else comes too late.
+    fn heard_of_looks(&mut self) -> Vec<Arrival> {
+        let mut seen = Vec::new();
+        while let Ok(message) = self.messages.try_recv() {
+            if let Message::Input(
+                input @ (Input::CheckoutTouched { .. } | Input::GitSettingsTouched { .. }),
+            ) = message
+            {
+                seen.push(input.into());
+            }
+        }
+        seen
     }
 
     /// A run that is over needs no workspaces; one that was only left may be taken up again soon.

@@ -66,6 +66,9 @@ pub enum EngineError {
         "task '{0}' is for an agent, and there is no git repository to keep its work apart in; say isolation: none"
     )]
     Apart(TaskId),
+    /// The agents would change the same files at the same time.
+    #[error("several race for task '{0}', and each needs a workspace of its own")]
+    RaceInPlace(TaskId),
     #[error("run {0} has nothing left to do")]
     Over(RunId),
     #[error("run {run} cannot be read: {source}")]
@@ -163,7 +166,8 @@ impl Engine {
         settings.options.absent = absent(&plan)?;
         let repository = repository(&plan, &mut settings)?;
         let Settings { directory, source, options, .. } = &mut settings;
-        learn(&*self.store, (directory, source), (&mut plan, options), repository.is_some()).await?;
+        let learns = (&mut plan, options);
+        let notice = learn(&*self.store, (directory, source), learns, repository.is_some()).await?;
         let id = new_id();
         let claim = self.home.claim(&id)?;
         let (directory, source) = (directory.clone(), source.clone());
@@ -171,7 +175,7 @@ impl Engine {
         let now = Now { at: wall(), tick: Tick(0), jitter: 0.0 };
         let (run, created) = Run::create_with(plan, Some(settings.options.clone()), now);
         let log = RunLog::create(&self.store, &new, &created).await?;
-        self.drive(run, (log, claim), settings, repository)
+        self.drive(run, (log, claim), settings, repository, notice)
     }
 
     /// As `start`, group by group: each begins when those it waits for are done.
@@ -202,7 +206,7 @@ impl Engine {
         settings.options.absent = absent(run.plan())?;
         let repository = repository(run.plan(), &mut settings)?;
         let log = RunLog::claim(&self.store, id).await?;
-        self.drive(run, (log, claim), settings, repository)
+        self.drive(run, (log, claim), settings, repository, None)
     }
 
     fn drive(
@@ -211,6 +215,7 @@ impl Engine {
         (log, claim): (RunLog, RunClaim),
         settings: Settings,
         repository: Option<Repository>,
+        notice: Option<String>,
     ) -> Result<LiveRun, EngineError> {
         let Settings { directory, source, options, merges, conflict_monitor } = settings;
         let id = log.run().clone();
@@ -237,6 +242,7 @@ impl Engine {
         });
         let (mut driving, notices) = begun?;
         let coordinator = driving.coordinator();
+        notice.into_iter().for_each(|text| coordinator.link().notice(text));
         let (control, records) = (coordinator.control(), Some(coordinator.subscribe()));
         let driven = async move {
             let driven = driving.drive().await?;
@@ -366,8 +372,16 @@ fn absent(plan: &Plan) -> Result<std::collections::BTreeSet<String>, EngineError
 }
 
 /// The repository that tasks get worktrees of, where any of them wants one. Where that is not said, commands work in place
-/// outside of a repository, and agents do not work there at all.
+/// outside of a repository, and agents do not work there at all; several agents never race in one directory.
 fn repository(plan: &Plan, settings: &mut Settings) -> Result<Option<Repository>, EngineError> {
+    let found = found(plan, settings)?;
+    match plan.race_in_place(settings.options.isolation) {
+        Some(task) => Err(EngineError::RaceInPlace(task.id.clone())),
+        None => Ok(found),
+    }
+}
+
+fn found(plan: &Plan, settings: &mut Settings) -> Result<Option<Repository>, EngineError> {
     let default = settings.options.isolation;
     if plan.tasks.iter().all(|task| task.isolation.or(default) == Some(Isolation::None)) {
         return Ok(None);

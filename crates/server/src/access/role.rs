@@ -3,11 +3,11 @@ use std::fmt;
 /// What a user may do in a project, each with all before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
-    /// Sees everything that is no secret.
+    /// Sees everything except secrets.
     Viewer,
     /// Starts, steers, answers, reviews.
     Operator,
-    /// Edits tasks, which is as much as running commands, and decides who may.
+    /// Edits tasks (and so can run any command) and manages access.
     Admin,
 }
 

@@ -38,7 +38,11 @@ const GROUPS: &[Field] = &[
         "What has to succeed after each group: `auto` or `none`; commands need the role admin.",
     ),
     may("again", Kind::Flag, "Run tasks again that have landed before."),
-    may("max_cost", Kind::Amount, "Start nothing new once this many dollars are spent."),
+    may(
+        "max_cost",
+        Kind::Amount,
+        "Interrupt agents and start nothing new once this many dollars have been spent.",
+    ),
 ];
 
 const JOB: &str =

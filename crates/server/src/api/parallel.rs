@@ -33,7 +33,11 @@ pub(crate) const START: &[Field] = &[
     may("only", Kind::Text, "Run only these tasks: ids, globs, group:G, epic:E; +id adds what id needs."),
     may("agent", Kind::Agent, "The agent for tasks that name none."),
     may("model", Kind::Text, "The model for tasks that name none."),
-    may("max_cost", Kind::Amount, "Start nothing new once this many dollars are spent."),
+    may(
+        "max_cost",
+        Kind::Amount,
+        "Interrupt agents and start nothing new once this many dollars have been spent.",
+    ),
     may(
         "merge",
         Kind::OneOf(&["none", "branch", "pr"]),

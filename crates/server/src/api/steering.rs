@@ -37,7 +37,7 @@ pub(crate) const ROUTES: &[Route] = &[
         .json("conductor.parallel/1", "run text, slots whole"),
     post("/api/runs/{run}/caps", OPERATOR, "Change what a run may use, active or not", by!(caps))
         .body(&[
-            may("max_cost", Kind::Amount, "Start nothing new once this many dollars are spent."),
+            may("max_cost", Kind::Amount, "Interrupt agents and start nothing new once this many dollars have been spent."),
             may("max_tokens", Kind::Whole(1, u64::MAX >> 1), "Start nothing new once so many tokens are used."),
             may("max_time", Kind::Whole(1, u64::MAX >> 20), "Stop after so many seconds."),
             may("max_attempts", Kind::Whole(1, u32::MAX as u64), "Start nothing new after so many attempts."),
@@ -58,7 +58,7 @@ pub(crate) const ROUTES: &[Route] = &[
         .body(&[
             may("retry_failed", Kind::Flag, "Also do again what failed, was skipped or cancelled."),
             may("max_concurrency", Kind::Whole(1, 100_000), "How many tasks run at once."),
-            may("max_cost", Kind::Amount, "Start nothing new once this many dollars are spent."),
+            may("max_cost", Kind::Amount, "Interrupt agents and start nothing new once this many dollars have been spent."),
         ])
         .json("conductor.detached/1", "run text, pid whole")
         .status(202),
@@ -84,7 +84,7 @@ pub(crate) const ROUTES: &[Route] = &[
     )
     .body(&[
         may("agent", Kind::Agent, "Give it to this agent instead."),
-        may("model", Kind::Text, "With this model of that agent (default: the agent's usual one)."),
+        may("model", Kind::Text, "Use this model of that agent (default: the agent's usual one)."),
     ])
     .json("conductor.answer/1", OF_TASK),
     post("/api/runs/{run}/tasks/{task}/skip", OPERATOR, "Skip a task that has not started", by!(skip))

@@ -63,7 +63,7 @@ pub(crate) const ROUTES: &[Route] = &[
     patch("/api/projects/{project}/webhooks/{webhook}", ADMIN, "Change a webhook", by!(change))
         .body(CHANGE)
         .json("conductor.webhook/1", WEBHOOK),
-    delete("/api/projects/{project}/webhooks/{webhook}", ADMIN, "Remove a webhook and what waits for it", by!(remove))
+    delete("/api/projects/{project}/webhooks/{webhook}", ADMIN, "Remove a webhook and its waiting deliveries", by!(remove))
         .json("conductor.removed/1", "id text"),
     post("/api/projects/{project}/webhooks/{webhook}/rotate", ADMIN, "Give a webhook a new secret, which is told this once", by!(rotate))
         .body(&[SECRET])

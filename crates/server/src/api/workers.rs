@@ -32,7 +32,7 @@ pub(crate) const ROUTES: &[Route] = &[
     post(
         "/api/workers/{worker}/drain",
         ADMINS,
-        "Give a worker nothing more; what it is at is finished",
+        "Send a worker no new tasks; let running ones finish",
         by!(drain),
     )
     .body(&[may("undo", Kind::Flag, "Give it work again.")])
@@ -40,7 +40,7 @@ pub(crate) const ROUTES: &[Route] = &[
     delete(
         "/api/workers/{worker}",
         ADMINS,
-        "Shut a worker out: what it has is taken from it, and its word counts no more",
+        "Revoke a worker: take its tasks back and refuse its reports",
         by!(revoke),
     )
     .json(WORKER, "name text, state text"),

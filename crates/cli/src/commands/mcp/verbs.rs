@@ -84,7 +84,11 @@ pub(super) const VERBS: [Verb; 12] = [
             may("parallel", "integer", "How many tasks run at once."),
             may("only", "string", "Run only these tasks: ids, globs, group:G, epic:E."),
             may("skip_done", "boolean", "Leave out tasks whose work has landed already."),
-            may("max_cost", "number", "Start nothing new once this many dollars are spent."),
+            may(
+                "max_cost",
+                "number",
+                "Interrupt agents and start nothing new once this many dollars have been spent.",
+            ),
             ALLOW,
         ],
         typed: |given| {

@@ -16,7 +16,7 @@ use conductor_engine::worker::Stop;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use super::existing::Hands;
+use super::existing::PlannedAgent;
 use super::requirements::Requirements;
 use crate::args::{self, Planning};
 use crate::commands::{block_on, reaper, talk};
@@ -43,7 +43,7 @@ impl Answered {
     }
 
     /// The task file of a draft of its making.
-    pub(crate) fn file(&self, draft: &Draft, requirements: &str, agent_choice: &Hands) -> String {
+    pub(crate) fn file(&self, draft: &Draft, requirements: &str, agent_choice: &PlannedAgent) -> String {
         let head = Head {
             requirements,
             planner: &self.agent,

@@ -10,26 +10,26 @@ use crate::args::Planning;
 use crate::error::{CliError, Exit};
 use crate::settings::diagnostics;
 
-/// Whom a task file names for all its tasks.
+/// The agent and model that a task file names for all its tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Hands {
+pub(crate) struct PlannedAgent {
     pub(crate) agent: Option<String>,
     pub(crate) model: Option<String>,
 }
 
-impl Hands {
-    pub(crate) fn typed(args: &Planning) -> Hands {
-        Hands { agent: args.agent.clone(), model: args.model.clone() }
+impl PlannedAgent {
+    pub(crate) fn typed(args: &Planning) -> PlannedAgent {
+        PlannedAgent { agent: args.agent.clone(), model: args.model.clone() }
     }
 
     /// Those that were typed, and else these.
-    pub(crate) fn under(self, args: &Planning) -> Hands {
-        Hands { agent: args.agent.clone().or(self.agent), model: args.model.clone().or(self.model) }
+    pub(crate) fn under(self, args: &Planning) -> PlannedAgent {
+        PlannedAgent { agent: args.agent.clone().or(self.agent), model: args.model.clone().or(self.model) }
     }
 }
 
 /// The plan of a file, where a planner could have written it; a file that says more would lose it.
-pub(crate) fn existing(file: &Path) -> Result<(Draft, Hands), CliError> {
+pub(crate) fn existing(file: &Path) -> Result<(Draft, PlannedAgent), CliError> {
     diagnostics::load(file)?;
     written_in(file)?.ok_or_else(|| {
         let message =
@@ -40,7 +40,7 @@ pub(crate) fn existing(file: &Path) -> Result<(Draft, Hands), CliError> {
 }
 
 /// As `existing`, for a file that is known to be good. Config files and specialists are not its own words.
-pub(crate) fn written_in(file: &Path) -> Result<Option<(Draft, Hands)>, CliError> {
+pub(crate) fn written_in(file: &Path) -> Result<Option<(Draft, PlannedAgent)>, CliError> {
     let name = file.display().to_string();
     let source = Source::new(name.clone(), diagnostics::read(file, &name)?).ok();
     let plan = source.and_then(|source| file::load(&source).ok());
@@ -48,17 +48,17 @@ pub(crate) fn written_in(file: &Path) -> Result<Option<(Draft, Hands)>, CliError
 }
 
 /// As a draft, if nothing is lost that way.
-fn as_written(plan: &Plan) -> Option<(Draft, Hands)> {
+fn as_written(plan: &Plan) -> Option<(Draft, PlannedAgent)> {
     let first = plan.tasks.first()?;
-    let hands = Hands { agent: first.agent.clone(), model: first.model.clone() };
+    let agent_choice = PlannedAgent { agent: first.agent.clone(), model: first.model.clone() };
     let draft = Draft::of(plan);
-    let (agent, agent_model) = (hands.agent.as_deref(), hands.model.as_deref());
+    let (agent, agent_model) = (agent_choice.agent.as_deref(), agent_choice.model.as_deref());
     let text = task_file(&draft, &Head { agent, agent_model, ..Head::default() });
     let again = file::load(&Source::new("again", text.into_bytes()).ok()?).ok()?.plan;
     let (before, after): (Vec<Task>, Vec<Task>) =
         (plan.tasks.iter().map(settled).collect(), again.tasks.iter().map(settled).collect());
     let rest = Plan { tasks: Vec::new(), metadata: Default::default(), ..plan.clone() };
-    (before == after && rest == Plan::default()).then_some((draft, hands))
+    (before == after && rest == Plan::default()).then_some((draft, agent_choice))
 }
 
 /// A task without what is told by its words alone.

@@ -50,6 +50,11 @@ pub(super) fn keep_words(args: &Resolved<'_>, state: &Path) {
     let _ = access::replace(&state.join(WORDS), serde_json::to_vec(&words).unwrap_or_default());
 }
 
+/// No process takes over a run that has ended here or was left: one that resumes it is told anew.
+pub(super) fn forget_words(state: &Path) {
+    let _ = std::fs::remove_file(state.join(WORDS));
+}
+
 pub(super) fn kept_words(state: &Path) -> Vec<OsString> {
     let kept = std::fs::read(state.join(WORDS)).unwrap_or_default();
     let words: Vec<String> = serde_json::from_slice(&kept).unwrap_or_default();

@@ -16,6 +16,7 @@ use conductor_engine::host::access;
 use conductor_engine::host::home::{Home, RunClaim};
 use conductor_engine::host::shortage::{self, Passing as _};
 use conductor_engine::runs::coordinator::World;
+use conductor_engine::runs::engine::EngineError;
 use conductor_engine::stores::RunLog;
 
 use super::super::talk;
@@ -60,9 +61,7 @@ pub(super) fn repository(
     options: &mut Options,
     directory: &Path,
 ) -> Result<Option<Repository>, CliError> {
-    if let Some(task) = racing_in_place(plan, options.isolation) {
-        return Err(race_in_place(task));
-    }
+    check_races(plan, options.isolation)?;
     if !is_wanted(plan, options.isolation) {
         tell_unreviewed(plan, options, Isolation::None);
         return Ok(None);
@@ -84,10 +83,8 @@ pub(super) fn repository(
     let here = if found.is_some() { Isolation::Worktree } else { Isolation::None };
     tell_unreviewed(plan, options, here);
     options.isolation.get_or_insert(here);
-    match racing_in_place(plan, options.isolation) {
-        Some(task) => Err(race_in_place(task)),
-        None => Ok(found),
-    }
+    check_races(plan, options.isolation)?;
+    Ok(found)
 }
 
 /// The repository that a run would find, where it needs one. Nothing is made, asked or settled.
@@ -168,11 +165,6 @@ fn is_wanted(plan: &Plan, default: Option<Isolation>) -> bool {
     plan.tasks.iter().any(|task| task.isolation.or(default) != Some(Isolation::None))
 }
 
-fn racing_in_place(plan: &Plan, default: Option<Isolation>) -> Option<&Task> {
-    let in_place = |task: &&Task| task.isolation.or(default) == Some(Isolation::None);
-    plan.tasks.iter().filter(|task| task.race().is_some()).find(in_place)
-}
-
 /// Outside of any repository a command works in place, with a notice; a prompt only if the user says so.
 /// Where there is a repository that cannot be used, nothing does.
 fn outside(
@@ -203,9 +195,10 @@ pub(super) fn unsaid_prompt(tasks: &[Task], default: Option<Isolation>) -> Optio
     tasks.iter().filter(is_prompt).find(|task| task.isolation.or(default).is_none())
 }
 
-fn race_in_place(task: &Task) -> CliError {
-    let message = format!("several race for task '{}', and each needs a workspace of its own", task.id);
-    CliError::new(Exit::Usage, message).help("run it in a git checkout, without --isolation none")
+fn check_races(plan: &Plan, isolation: Option<Isolation>) -> Result<(), CliError> {
+    let Some(task) = plan.race_in_place(isolation) else { return Ok(()) };
+    let error = EngineError::RaceInPlace(task.id.clone());
+    Err(CliError::new(Exit::Usage, error).help("run it in a git checkout, without --isolation none"))
 }
 
 /// Whether --first-commit is given, or the user agrees; without a terminal, only --first-commit counts.

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -41,7 +42,7 @@ pub(super) enum Disturbance {
 
 impl Disturbance {
     pub(super) fn draw(rng: &mut Rng, small_disk: bool) -> Disturbance {
-        match rng.u32(..16) {
+        match rng.u32(..17) {
             0..=2 => Disturbance::Kill,
             3 => Disturbance::Interrupt,
             4 => Disturbance::Terminate,
@@ -115,6 +116,7 @@ fn lock_store(world: &World, millis: u64) {
 pub(super) struct Session {
     live: Live,
     terminal: Option<Terminal>,
+    was_killed: bool,
 }
 
 impl Session {
@@ -130,7 +132,7 @@ impl Session {
         let (ours, theirs) = open_terminal();
         let live = world.spawn_at(&mut place.command(world, &args), theirs);
         let terminal = Terminal::read(ours, live.stderr_file());
-        Session { live, terminal: Some(terminal) }
+        Session { live, terminal: Some(terminal), was_killed: false }
     }
 
     /// Waits, or less where it has ended.
@@ -148,7 +150,13 @@ impl Session {
 
     fn kill(&mut self) {
         let _ = self.live.child.kill();
-        let _ = self.live.child.wait();
+        let ended = self.live.child.wait().unwrap();
+        self.was_killed = ended.signal() == Some(Signal::KILL.as_raw());
+    }
+
+    /// Whether a kill found it at work: one that comes after the end shows nothing.
+    pub(super) fn was_killed(&self) -> bool {
+        self.was_killed
     }
 
     fn close_terminal(&mut self) {

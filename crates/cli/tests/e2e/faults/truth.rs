@@ -88,7 +88,14 @@ fn expect_no_panic(ended: &Ended) {
 }
 
 /// How many tasks have landed.
-pub(super) fn check(round: &Round, world: &World, place: &Place, run: &str, user: &User) -> usize {
+pub(super) fn check(
+    round: &Round,
+    world: &World,
+    place: &Place,
+    run: &str,
+    user: &User,
+    lay_about: &[String],
+) -> usize {
     let at = format!("{round:?}, run {run}");
     expect_users_own(world, place, user, &at);
     expect_whole_checkout(world, place, &at);
@@ -98,10 +105,10 @@ pub(super) fn check(round: &Round, world: &World, place: &Place, run: &str, user
     assert!(left.is_empty(), "{left:?} left: {at}");
     // What was thrown away is taken off the disk after the run.
     let patience = Instant::now() + AFTER;
-    while !strays(world, run).is_empty() && Instant::now() < patience {
+    while !strays(world, run, lay_about).is_empty() && Instant::now() < patience {
         std::thread::sleep(Duration::from_millis(20));
     }
-    let strays = strays(world, run);
+    let strays = strays(world, run, lay_about);
     assert!(strays.is_empty(), "{strays:?} lie about: {at}");
     landed(world, place, run, &at)
 }
@@ -123,15 +130,24 @@ const KEPT: [&str; 13] = [
     "feedback",
 ];
 
-/// Files and folders in the state directory that only served the run, or that nothing is known of.
-fn strays(world: &World, run: &str) -> Vec<String> {
-    let names = |folder: &str| {
-        let entries = fs::read_dir(world.home().join(folder)).into_iter().flatten().flatten();
-        entries.map(|entry| entry.file_name().display().to_string()).collect::<Vec<_>>()
-    };
+/// Files and folders in the state directory that only served the run, or that nothing is known of; but for those of runs that
+/// were left before.
+fn strays(world: &World, run: &str, lay_about: &[String]) -> Vec<String> {
     let is_known = |name: &str| KEPT.contains(&name) || name.starts_with("executor_");
-    let of_run = names(&format!("runs/{run}")).into_iter().filter(|name| !is_known(name));
-    of_run.chain(names("ports")).chain(names("trash")).collect()
+    let of_run = names(world, &format!("runs/{run}")).into_iter().filter(|name| !is_known(name));
+    let others = lying_about(world).into_iter().filter(|path| !lay_about.contains(path));
+    of_run.chain(others).collect()
+}
+
+/// What only serves runs that are not over, whichever they are.
+pub(super) fn lying_about(world: &World) -> Vec<String> {
+    let below = |folder| names(world, folder).into_iter().map(move |name| format!("{folder}/{name}"));
+    ["ports", "trash"].into_iter().flat_map(below).collect()
+}
+
+fn names(world: &World, folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(world.home().join(folder)).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().display().to_string()).collect()
 }
 
 /// Everything the user made or changed is as they left it.

@@ -15,8 +15,8 @@ use crate::values::units::Millis;
 
 /// More estimates than these are told by their median only; the worst are shown.
 const ESTIMATES: usize = 200;
-/// More workers than these have no line each.
-const WORKERS: usize = 100;
+/// More slots than these have no line each.
+const SLOTS: usize = 100;
 /// How much of an error stands in the table; all of it is with the failures.
 const NOTE: usize = 200;
 
@@ -173,10 +173,10 @@ pub(super) fn times(out: &mut Markup, subject: &Subject<'_>) {
             <td class=\"r\">" (percent) " %</td></tr>");
     }
     put!(out; "</tbody></table>");
-    if !spent.per_worker.is_empty() {
-        put!(out; "<table><caption>By worker</caption>");
-        columns(out, &[Left("Worker"), Right("Tasks"), Right("At work"), Right("Of the run")]);
-        for (at, (tasks, busy)) in spent.per_worker.iter().zip(busy(run)).take(WORKERS).enumerate() {
+    if !spent.per_slot.is_empty() {
+        put!(out; "<table><caption>By slot</caption>");
+        columns(out, &[Left("Slot"), Right("Tasks"), Right("At work"), Right("Of the run")]);
+        for (at, (tasks, busy)) in spent.per_slot.iter().zip(busy(run)).take(SLOTS).enumerate() {
             let share = match run.active().0 {
                 0 => NOT_MEASURED.to_owned(),
                 all => format!("{} %", busy.0 * 100 / all),
@@ -188,9 +188,9 @@ pub(super) fn times(out: &mut Markup, subject: &Subject<'_>) {
         put!(out; "</tbody></table>");
     }
     put!(out; "</div>");
-    let more = spent.per_worker.len().saturating_sub(WORKERS);
+    let more = spent.per_slot.len().saturating_sub(SLOTS);
     if more > 0 {
-        put!(out; "<p class=\"note\">And " (more) " more workers.</p>");
+        put!(out; "<p class=\"note\">And " (more) " more slots.</p>");
     }
     put!(out; "</section>\n");
 }
@@ -303,7 +303,7 @@ pub(super) fn tasks(out: &mut Markup, subject: &Subject<'_>) {
     region(out, "Tasks");
     put!(out; "<table class=\"tasks\">");
     let numbers =
-        [Right("Worker"), Right("Attempts"), Left("Agent"), Right("Began at"), Right("Took"), Right("Cost")];
+        [Right("Slot"), Right("Attempts"), Left("Agent"), Right("Began at"), Right("Took"), Right("Cost")];
     let all = [Left("Task"), Left("Status")].into_iter().chain(numbers).chain([Left("Commit"), Left("Note")]);
     columns(out, &all.collect::<Vec<_>>());
     let begun = begun(run);

@@ -1,4 +1,4 @@
-//! The timeline: a lane for each worker, a bar for each attempt, and how many tasks waited.
+//! The timeline: a lane for each slot, a bar for each attempt, and how many tasks waited.
 
 use super::markup::{Markup, Px, cut, label, put, rect, region};
 use crate::report::Subject;
@@ -32,7 +32,7 @@ pub(super) fn timeline(out: &mut Markup, subject: &Subject<'_>) {
     legend(out, &course, &drawing);
     region(out, "Timeline");
     put!(out; "<svg class=\"wide\" viewBox=\"0 0 " (Px(WIDTH)) " " (Px(drawing.height)) "\" role=\"img\" \
-        aria-label=\"When each worker did what; the table of tasks tells the same\">");
+        aria-label=\"What was done in each slot, and when; the table of tasks tells the same\">");
     drawing.axis(out);
     drawing.lanes(out);
     for span in &course.spans {
@@ -51,7 +51,7 @@ fn left_out(out: &mut Markup, course: &Course<'_>) {
         let all = course.left_out + course.spans.len();
         put!(out; " Not drawn: " (course.left_out) " of " (all) " attempts, the shortest");
         if course.lanes_left_out > 0 {
-            put!(out; ", and those of " (course.lanes_left_out) " workers after the first " (course.lanes));
+            put!(out; ", and those of " (course.lanes_left_out) " slots after the first " (course.lanes));
         }
         put!(out; "; the table of tasks has all of them.");
     }
@@ -145,7 +145,7 @@ impl<'c> Drawing<'c> {
         let every = if self.lane < 12.0 { 5 } else { 1 };
         for lane in (1..=self.course.lanes).filter(|lane| *lane == 1 || lane.is_multiple_of(every)) {
             let y = (f64::from(lane) - 0.5) * self.lane + 4.0;
-            label(out, "l", (0.0, y), &format_args!("worker {lane}"));
+            label(out, "l", (0.0, y), &format_args!("slot {lane}"));
         }
     }
 

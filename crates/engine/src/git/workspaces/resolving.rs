@@ -19,15 +19,15 @@ use crate::git::Merge;
 use crate::git::conflict_markers::{self, Look};
 use crate::process::trash;
 
-const SEAT: &str = "resolve-";
+const RESOLVE_PREFIX: &str = "resolve-";
 
 /// The workspace in which a task's conflict is solved.
 pub fn resolving_name(task: &TaskId) -> String {
-    format!("{SEAT}{}", branch_word(task.as_str()))
+    format!("{RESOLVE_PREFIX}{}", branch_word(task.as_str()))
 }
 
 pub(super) fn is_resolving(workspace: &str) -> bool {
-    workspace.starts_with(SEAT)
+    workspace.starts_with(RESOLVE_PREFIX)
 }
 
 /// A conflict that is being solved.
@@ -64,7 +64,9 @@ impl RunRepo {
         let notes = self.layout.notes();
         let found = folders(&notes).map_err(|source| file(&notes, source))?;
         let open = found.into_iter().filter(|(_, folder)| folder.exists());
-        Ok(open.filter_map(|(workspace, _)| workspace.strip_prefix(SEAT).map(str::to_owned)).collect())
+        Ok(open
+            .filter_map(|(workspace, _)| workspace.strip_prefix(RESOLVE_PREFIX).map(str::to_owned))
+            .collect())
     }
 
     /// Where work of a task is kept.

@@ -252,3 +252,25 @@ async fn of_two_runs_in_one_process_one_is_cancelled_and_the_other_does_not_noti
     assert_eq!(run.progress(0).state, TaskState::Completed);
     assert!(!has_daemons(folder, "other"), "what it left goes with it");
 }
+
+/// What was reported when the run had ended already, and what came after that.
+#[tokio::test]
+async fn what_was_seen_before_the_last_look_is_recorded_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    let home = folder.join("home");
+    std::fs::create_dir(&home).unwrap();
+    let mut coordinator = taken_up(&home, "lastlook", "true", Manner::Works, None).await;
+    let conflict_monitor = crate::runs::conflict_monitor::tests::monitor(&folder);
+    coordinator.conflict_monitor = Some((conflict_monitor, Duration::from_secs(600)));
+    // What a run begins with is recorded, and then it is over.
+    coordinator.finished = true;
+    coordinator.take_turns().await.unwrap();
+    let seen = Input::CheckoutTouched { tasks: Vec::new(), what: vec!["f.txt".to_owned()] };
+    coordinator.control.sender().send(Message::Input(seen)).unwrap();
+    std::fs::write(folder.join("repo/late.txt"), "").unwrap();
+    coordinator.look_a_last_time(None).await.unwrap();
+    let strays = coordinator.scheduler.run().strays();
+    let told: Vec<&str> = strays.iter().flat_map(|stray| &stray.what).map(String::as_str).collect();
+    assert_eq!(told, ["f.txt", "late.txt"]);
+}

@@ -21,8 +21,8 @@ pub(super) static VERBS: &[Verb] = &[
     verb(
         get("/api/projects/{project}/expertise", VIEWER, "List what the project has taught", by!(carry))
             .query(&[
-                may("domain", Kind::Text, "Only items of this domain."),
-                may("all", Kind::Flag, "Also items that are retired, or were seen too seldom."),
+                may("domain", Kind::Text, "List only items of this domain."),
+                may("all", Kind::Flag, "Include items that are retired or were seen too rarely."),
             ])
             .json("conductor.expertise/1", "items [object]"),
         "expertise list --json {options}",
@@ -32,7 +32,7 @@ pub(super) static VERBS: &[Verb] = &[
         post("/api/projects/{project}/expertise", ADMIN, "Add an item", by!(carry))
             .body(&[
                 must("claim", Kind::Words, CLAIM),
-                may("kind", KINDS, "What kind of claim it is (default: pattern)."),
+                may("kind", KINDS, "Choose the kind of claim (default: pattern)."),
                 DOMAIN,
                 SCOPE,
                 CHECK,
@@ -57,7 +57,7 @@ pub(super) static VERBS: &[Verb] = &[
         get(
             "/api/projects/{project}/expertise-evidence",
             VIEWER,
-            "Show what estimates, the choice of models and the overlap of tasks rest on",
+            "Show the evidence behind estimates, the choice of models and the overlap of tasks",
             by!(carry),
         )
         .json(
@@ -84,7 +84,7 @@ pub(super) static VERBS: &[Verb] = &[
             post(
                 "/api/projects/{project}/expertise-import",
                 ADMIN,
-                "Take in the items of a file: all of them, or none if one is bad",
+                "Import the items in a file: all of them, or none if one is invalid",
                 by!(carry),
             )
             .body(&[must("text", Kind::Words, "The file, as an export writes it.")])
@@ -97,7 +97,7 @@ pub(super) static VERBS: &[Verb] = &[
         post(
             "/api/projects/{project}/expertise-learn",
             ADMIN,
-            "Have a model read what a task's agent and its tools said, and make items of it; costs money",
+            "Have a model turn what a task's agent and its tools said into items; costs money",
             by!(carry),
         )
         .body(&[
@@ -115,7 +115,7 @@ pub(super) static VERBS: &[Verb] = &[
         post(
             "/api/projects/{project}/expertise-resume",
             ADMIN,
-            "Give items again after expertise was paused, and measure anew",
+            "Give items to agents again after expertise was paused, and start measuring afresh",
             by!(carry),
         )
         .json("conductor.expertise-resumed/1", "was_paused flag"),
@@ -137,7 +137,7 @@ pub(super) static VERBS: &[Verb] = &[
         post(
             "/api/projects/{project}/expertise-improve",
             ADMIN,
-            "Retire the items that validation finds not to hold",
+            "Retire the items that do not hold any more, as `validate` finds them",
             by!(carry),
         )
         .json("conductor.expertise-validated/1", "items whole, findings [object]"),
@@ -159,7 +159,7 @@ pub(super) static VERBS: &[Verb] = &[
         put(
             "/api/projects/{project}/expertise/{item}",
             ADMIN,
-            "Change an item; the version before stays",
+            "Change an item; its earlier versions are kept",
             by!(carry),
         )
         .body(&[may("claim", Kind::Words, CLAIM), DOMAIN, SCOPE, CHECK])
@@ -177,7 +177,7 @@ pub(super) static VERBS: &[Verb] = &[
         post(
             "/api/projects/{project}/expertise/{item}/retire",
             ADMIN,
-            "Give an item to no agent any more",
+            "Stop giving an item to agents",
             by!(carry),
         )
         .json(ITEM, ""),
@@ -188,10 +188,10 @@ pub(super) static VERBS: &[Verb] = &[
         post(
             "/api/projects/{project}/expertise/{item}/restore",
             ADMIN,
-            "Give a retired item again, or go back to an earlier version of it",
+            "Give a retired item to agents again, or go back to an earlier version of it",
             by!(carry),
         )
-        .body(&[may("version", Kind::Whole(1, 1_000_000), "Go back to this version, byte by byte.")])
+        .body(&[may("version", Kind::Whole(1, 1_000_000), "Go back to this version, byte for byte.")])
         .json(ITEM, ""),
         "expertise restore --json {options} -- {item}",
         At::Project,

@@ -345,7 +345,7 @@ pub(super) static VERBS: &[Verb] = &[
         post(
             "/api/projects/{project}/import/beads",
             ADMIN,
-            "Write the open issues of beads that are ready as a task file",
+            "Make tasks from the open issues of beads that are ready",
             by!(carry),
         )
         .body(&[
