@@ -178,14 +178,14 @@ impl Walk<'_> {
     }
 
     fn submit(&mut self, step: &'static str, control: &str) -> Result<(), StepError> {
-        let (reference, _) = self.enabled(step, control)?;
+        let (reference, view) = self.enabled(step, control)?;
         let tab =
             self.page.evaluate("() => sessionStorage.getItem('conductor-tab')").map_err(failed(step))?;
         if tab.as_str() != Some(self.tab) {
             return Err(StepError::NotOurTab);
         }
         if let Some(intent) = self.intent {
-            intent.submitting().map_err(StepError::Unrecorded)?;
+            intent.submitting(&self.selectors.listed(&view, self.origin)).map_err(StepError::Unrecorded)?;
         }
         self.submitted = true;
         self.page.click(&reference, control).map_err(|error| {

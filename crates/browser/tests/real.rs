@@ -17,6 +17,9 @@ use conductor_browser::settings::{Places, Settings};
 use conductor_testkit::browsers;
 use conductor_testkit::site::{Site, Skin};
 
+#[path = "real/finding.rs"]
+mod finding;
+
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A state directory, a repository, the site, and the shared browser.

@@ -55,6 +55,8 @@ pub struct Faults {
     pub hang_at: Option<String>,
     /// The address never becomes the session's.
     pub no_address: bool,
+    /// The list of sessions leads to addresses of another kind.
+    pub other_list: bool,
     pub send_delay: Duration,
     pub address_delay: Duration,
     /// How long a session is at work before it pushes.
@@ -162,6 +164,20 @@ impl Site {
 
     pub fn pulls(&self) -> Vec<Pull> {
         self.shared.inner().pulls.clone()
+    }
+
+    /// A session from before, whose transcript has its prompt and so many rows more.
+    pub fn put(&self, prompt: &str, rows: usize) {
+        let mut inner = self.shared.inner();
+        let more = (1..=rows).map(|row| format!("row {row}"));
+        let session = Session {
+            id: format!("01Test{}", inner.sessions.len() + 1),
+            prompt: prompt.to_owned(),
+            label: "Idle".to_owned(),
+            rows: std::iter::once(prompt.to_owned()).chain(more).collect(),
+            ..Session::default()
+        };
+        inner.sessions.push(session);
     }
 
     pub fn set(&self, change: impl FnOnce(&mut Faults)) {
@@ -272,6 +288,7 @@ fn state(shared: &Shared) -> Value {
         "sessions": sessions,
         "limit": inner.faults.limit,
         "no_address": inner.faults.no_address,
+        "other_list": inner.faults.other_list,
         "send_delay": inner.faults.send_delay.as_millis() as u64,
         "address_delay": inner.faults.address_delay.as_millis() as u64,
     })
