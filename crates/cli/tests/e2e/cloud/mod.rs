@@ -39,6 +39,12 @@ fn branches(world: &World) -> String {
     git(world, &["ls-remote", "--heads", "origin"])
 }
 
+/// What the run has recorded, in millionths of a dollar.
+fn recorded_cost(world: &World) -> u64 {
+    let query = "SELECT sum(json_extract(body, '$.usage_reported.usage.cost')) FROM events";
+    world.try_sql(query).ok().and_then(|sum| sum.trim().parse().ok()).unwrap_or(0)
+}
+
 fn sessions(world: &World) -> Vec<Value> {
     let text = fs::read_to_string(world.home().join("sessions.jsonl")).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -100,6 +106,27 @@ fn a_failed_check_goes_back_to_the_same_session() {
     ));
     conductor(&world, &["run", "../tasks.yaml"]).expect(0);
     assert_eq!(provider.submitted().len(), 1);
+    assert_eq!(recorded_cost(&world), 400_000, "each driver reads all of it, and it is billed once");
+}
+
+#[test]
+fn what_a_session_cost_counts_once_however_many_drivers_it_had() {
+    let (mut world, provider) =
+        world(&format!("config: {{ agent: cloud, {MANAGED} }}\ntasks: [{{ id: a, prompt: 'do: wait' }}]\n"));
+    world.without_grace();
+    let live = start(&world, &[]);
+    wait_for("its cost so far", || (recorded_cost(&world) == 250_000).then_some(()));
+    live.signal(Signal::KILL);
+    drop(live.ended());
+    let resumed = world.spawn(&mut command(&world, &["run", "--resume"]));
+    wait_for("another driver", || {
+        let told = conductor(&world, &["logs", "a"]).stdout;
+        told.contains("goes on with the session sesn_1").then_some(())
+    });
+    conductor(&world, &["task", "send", "a", "now do: work"]).expect(0);
+    resumed.ended().expect(0);
+    assert_eq!(provider.submitted().len(), 1);
+    assert_eq!(recorded_cost(&world), 400_000);
 }
 
 #[test]

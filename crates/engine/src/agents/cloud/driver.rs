@@ -19,7 +19,7 @@ use super::managed::Managed;
 use super::record::{Record, Stage, Submission};
 use super::routine::Routine;
 use super::runner::Runner;
-use super::telling::{End, Job, Word, listen, note, tell, tell_end};
+use super::telling::{End, Job, Meter, Word, listen, note, tell, tell_end};
 use super::transport::{Assignment, Factory, LONGEST_PROMPT, Refusal, SessionName, Surroundings, Transport};
 use super::{POLL, words};
 use crate::git::GitError;
@@ -149,6 +149,7 @@ impl Driver {
             at: wall().0,
             anchored: false,
             pull_request: None,
+            meter: Meter::default(),
         };
         self.checked_prompt(&submission)?;
         let url = self.courier.shown_url();
