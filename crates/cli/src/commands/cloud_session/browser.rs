@@ -28,7 +28,7 @@ struct Behind {
 pub(super) fn transport(cloud: &Cloud, around: &Surroundings) -> Result<Box<dyn Transport>, Refusal> {
     let settings =
         browser::settings().map_err(|error| Refusal::refused(FailureClass::Unstartable, error.message()))?;
-    let settings = Settings { keep_tabs: cloud.keep_tabs, ..settings };
+    let settings = Settings { keep_tabs: cloud.keep_tabs.unwrap_or_default(), ..settings };
     let (places, folder) = (Places::in_home(&around.home), around.folder.clone());
     Ok(Box::new(Behind { settings, places, folder, driver: None, over: false }))
 }
