@@ -16,6 +16,7 @@ use serde_json::json;
 use super::ending::{no_remote, refused, told, unkept};
 use super::looking::{Look, Looking};
 use super::managed::Managed;
+use super::pull_request::Refused;
 use super::record::{Record, Stage, Submission};
 use super::routine::Routine;
 use super::runner::Runner;
@@ -47,7 +48,9 @@ pub(super) struct Driver {
     /// What is recorded once the coordinator has been told how it ended. Before that, a driver that is killed has handed in
     /// nothing, and the next one hands in the same.
     pub(super) afterwards: Option<Stage>,
-    run: String,
+    /// A pull request that could not be opened so far.
+    pub(super) refused: Refused,
+    pub(super) run: String,
     /// Held as long as this lives: two drivers of a task never act on one record.
     _alone: File,
 }
@@ -105,6 +108,7 @@ impl Driver {
             poll,
             looking,
             afterwards: None,
+            refused: Refused::default(),
             run,
             _alone: alone,
         })
