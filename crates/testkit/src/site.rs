@@ -53,6 +53,8 @@ pub struct Faults {
     pub limit: Option<String>,
     /// A step of provisioning that only goes on when the page is loaded again.
     pub hang_at: Option<String>,
+    /// It does not go on then, either.
+    pub hangs_for_good: bool,
     /// The address never becomes the session's.
     pub no_address: bool,
     /// The list of sessions leads to addresses of another kind.
@@ -320,9 +322,14 @@ fn begin(shared: &Arc<Shared>, body: &Value) -> Response {
 fn look(shared: &Shared, id: &str) -> Response {
     let inner = shared.inner();
     match inner.sessions.iter().find(|session| session.id == id) {
-        Some(session) => Response::json(&json!({
-            "label": session.label, "rows": session.rows, "pr": session.offers_pull_request,
-        })),
+        Some(session) => {
+            let number = inner.pulls.iter().position(|pull| pull.session == id).map(|at| at + 1);
+            let pull =
+                number.map(|number| format!("https://forge.example/{}/pull/{number}", session.repository));
+            Response::json(&json!({
+                "label": session.label, "rows": session.rows, "pr": session.offers_pull_request, "pull": pull,
+            }))
+        }
         None => Response::status(404),
     }
 }

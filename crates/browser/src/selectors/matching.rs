@@ -49,6 +49,14 @@ impl Selectors {
         self.session_of(&url).map(str::to_owned)
     }
 
+    /// Where the one link leads that is a control.
+    pub(crate) fn link(&self, control: &str, view: &View) -> Option<String> {
+        match self.find(control, view, &BTreeMap::new()) {
+            Found::One(at) => view.snapshot.nodes.get(at)?.url.clone(),
+            _ => None,
+        }
+    }
+
     /// The sessions that a page lists.
     pub(crate) fn listed(&self, view: &View, site: &str) -> Vec<String> {
         let places = self.find_all("sessions", view);

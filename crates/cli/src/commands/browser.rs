@@ -58,13 +58,13 @@ pub(crate) fn provide(plan: &Plan, headless: bool) -> Result<Option<Host>, CliEr
 }
 
 fn driver(title: &str) -> Result<Driver, CliError> {
-    Ok(Driver::new(browser::settings()?, browser::places()?, title, title)?)
+    let tell = |words: &str| talk(words);
+    Ok(Driver::new(browser::settings()?, browser::places()?, (title, title), tell)?)
 }
 
 fn probe(as_json: bool) -> Result<Exit, CliError> {
     let mut driver = driver("browser probe")?;
     let view = driver.start_page()?;
-    driver.notes().into_iter().for_each(talk);
     let probed = learning::probe(driver.selectors(), &view);
     driver.let_go();
     let is_whole = probed.iter().all(|one| matches!(one.found, Found::One(_)));
@@ -109,7 +109,6 @@ fn learn(args: &args::BrowserLearn) -> Result<Exit, CliError> {
         return Err(error.help(format!("the controls are {}", names.join(", "))));
     }
     driver.start_page()?;
-    driver.notes().into_iter().for_each(talk);
     talk(format!("click the control '{}' in the browser's window, within {} s", args.control, args.timeout));
     let pattern = driver.point(Duration::from_secs(args.timeout));
     driver.let_go();

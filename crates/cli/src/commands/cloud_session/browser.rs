@@ -8,7 +8,7 @@ use conductor_browser::settings::{Places, Settings};
 use conductor_core::plan::Cloud;
 use conductor_core::run::event::FailureClass;
 use conductor_engine::agents::cloud::transport::{
-    Assignment, LONGEST_PROMPT, Line, Observed, Refusal, SessionName, State, Surroundings, Transport,
+    Assignment, LONGEST_PROMPT, Line, Observed, Refusal, SessionName, State, Surroundings, Transport, notice,
 };
 
 use crate::settings::browser;
@@ -36,7 +36,7 @@ pub(super) fn transport(cloud: &Cloud, around: &Surroundings) -> Result<Box<dyn 
 impl Behind {
     fn driver(&mut self, mark: &str, title: &str) -> Result<&mut Driver, Refusal> {
         if self.driver.is_none() {
-            let driver = Driver::new(self.settings.clone(), self.places.clone(), mark, title);
+            let driver = Driver::new(self.settings.clone(), self.places.clone(), (mark, title), notice);
             self.driver = Some(driver.map_err(|error| refused(&error))?);
         }
         self.driver.as_mut().ok_or(Refusal::Unable("the browser is gone"))
@@ -84,7 +84,6 @@ impl Transport for Behind {
     fn observe(&mut self, session: &SessionName, patience: Duration) -> Result<Observed, Refusal> {
         let driver = self.at(session)?;
         let seen = driver.observe(patience).map_err(|error| refused(&error))?;
-        let notes = driver.notes();
         let state = match seen.status {
             Status::Provisioning(_) | Status::Working | Status::Unknown => State::Working,
             Status::Idle => State::Idle,
@@ -92,8 +91,7 @@ impl Transport for Behind {
             Status::Failed(why) => State::Ended(why),
         };
         self.over = matches!(state, State::Idle | State::Ended(_));
-        let mut said: Vec<Line> = notes.into_iter().map(Line::Note).collect();
-        said.extend(seen.said.into_iter().map(Line::Text));
+        let mut said: Vec<Line> = seen.said.into_iter().map(Line::Text).collect();
         said.extend(seen.limited.map(Line::Waiting));
         Ok(Observed { said, ..Observed::state(state) })
     }
@@ -104,8 +102,16 @@ impl Transport for Behind {
     }
 
     fn open_pull_request(&mut self, session: &SessionName) -> Result<String, Refusal> {
-        self.at(session)?.create_pull_request().map_err(|error| refused(&error))?;
-        Ok(session.recorded().to_owned())
+        self.at(session)?.create_pull_request().map_err(|error| refused(&error))
+    }
+}
+
+/// However its attempt ends: the next one opens a tab of its own.
+impl Drop for Behind {
+    fn drop(&mut self) {
+        if let Some(driver) = &mut self.driver {
+            driver.let_go();
+        }
     }
 }
 
@@ -127,7 +133,7 @@ fn refused(error: &DriveError) -> Refusal {
             FailureClass::Unstartable
         }
         DriveError::Page(conductor_browser::page::PageError::NoBrowser(_)) => FailureClass::Unstartable,
-        DriveError::Step { .. } => FailureClass::Rejected,
+        DriveError::Step { .. } | DriveError::NoPullRequest(_) => FailureClass::Rejected,
         DriveError::Page(_) | DriveError::NotRecovered { .. } => FailureClass::Provider,
     };
     Refusal::refused(class, message)
