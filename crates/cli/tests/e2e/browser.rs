@@ -72,6 +72,36 @@ fn a_session_that_only_says_it_is_done_is_not_done() {
     assert_eq!(site.sessions().len(), 1);
 }
 
+/// The config lies in the user's checkout only: the drivers, each in a worktree, go by it all the same.
+#[test]
+fn a_config_that_is_not_committed_counts_for_the_drivers_too_and_the_tab_of_a_task_that_is_over_is_closed() {
+    let two = "tasks:\n  - { id: first, agent: cloud, cloud: { transport: browser, push: true }, repository: me/app, \
+               prompt: 'Write a.txt: a' }\n  - { id: second, agent: cloud, cloud: { transport: browser, push: true }, \
+               repository: me/app, prompt: 'Write b.txt: b', dependencies: [first] }\n";
+    let Some((world, site)) = stage(two) else { return };
+    let config = fs::read_to_string(world.home().join("config.yaml")).unwrap();
+    fs::remove_file(world.home().join("config.yaml")).unwrap();
+    fs::create_dir(world.path("repo/.conductor")).unwrap();
+    fs::write(world.path("repo/.conductor/config.yaml"), config).unwrap();
+    fs::write(world.path("repo/.git/info/exclude"), ".conductor/\n").unwrap();
+    conductor(&world, &["trust", "--yes"]).expect(0);
+    let hands = Hands { world: &world, site: &site };
+    let run = world.spawn(&mut command(&world, &["run", "../tasks.yaml"]));
+    let first = hands.watched(1).remove(0);
+    let is_pushed = || site.sessions()[0].pushed.is_some().then_some(());
+    wait_for("the work of the first", is_pushed);
+    site.set(|faults| faults.work = Duration::from_secs(600));
+    let second = || hands.addresses().into_iter().find(|address| *address != first);
+    let second = wait_for("the second session", second);
+    let mut page = hands.page();
+    let tabs: Vec<String> = page.tabs().unwrap().into_iter().map(|tab| tab.url).collect();
+    page.close();
+    assert!(tabs.contains(&second) && !tabs.contains(&first), "{first}: {tabs:?}");
+    conductor(&world, &["cancel", "--all"]).expect(0);
+    drop(run.ended_within(LIMIT));
+    assert_eq!(site.sessions().len(), 2);
+}
+
 /// In the words of the format that such files are in, from a user who has no other.
 const SPRINT: &str = r#"
 config:
@@ -137,12 +167,12 @@ impl Hands<'_> {
 
     /// The addresses of the sessions that are watched, when there are so many.
     fn watched(&self, count: usize) -> Vec<String> {
-        let addresses = || {
-            let all: Vec<String> =
-                records::all(&self.places()).into_iter().filter_map(|record| record.url).collect();
-            (all.len() == count).then_some(all)
-        };
+        let addresses = || Some(self.addresses()).filter(|all| all.len() == count);
         wait_for("each session to have its address", addresses)
+    }
+
+    fn addresses(&self) -> Vec<String> {
+        records::all(&self.places()).into_iter().filter_map(|record| record.url).collect()
     }
 
     /// The renderer of a tab dies, as of memory or a bug.

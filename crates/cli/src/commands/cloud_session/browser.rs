@@ -1,6 +1,6 @@
 //! Sessions behind a web page, as a transport of the engine's.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use conductor_browser::driver::{DriveError, Driver, Prompt, Status};
@@ -26,8 +26,10 @@ struct Behind {
 }
 
 pub(super) fn transport(cloud: &Cloud, around: &Surroundings) -> Result<Box<dyn Transport>, Refusal> {
+    // The record of a task is at `cloud/TASK` in the run's folder.
+    let run = around.folder.parent().and_then(Path::parent).unwrap_or(&around.folder);
     let settings =
-        browser::settings().map_err(|error| Refusal::refused(FailureClass::Unstartable, error.message()))?;
+        browser::of_run(run).map_err(|error| Refusal::refused(FailureClass::Unstartable, error.message()))?;
     let settings = Settings { keep_tabs: cloud.keep_tabs.unwrap_or_default(), ..settings };
     let (places, folder) = (Places::in_home(&around.home), around.folder.clone());
     Ok(Box::new(Behind { settings, places, folder, driver: None, over: false }))
