@@ -1,8 +1,8 @@
 //! A web page behind which coding agents work, as the real ones are: for tests of everything that drives such a page.
 //!
 //! Its back end really works: a session clones the repository at the chosen branch, commits, and pushes a branch
-//! `claude/…`. A prompt's lines `Write PATH: TEXT` say what is written. A prompt that contains `only pretend` has a
-//! session that says it is done and has pushed nothing.
+//! `claude/…`. A prompt's lines `Write PATH: TEXT` say what is written; without any it is a file named after the session.
+//! A prompt that contains `only pretend` has a session that says it is done and has pushed nothing.
 
 mod http;
 mod work;
