@@ -6,7 +6,7 @@ mod sign_in;
 mod watching;
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -46,6 +46,8 @@ pub enum DriveError {
     RateLimited(String),
     #[error("cannot keep {path}: {source}")]
     Files { path: PathBuf, source: io::Error },
+    #[error("whether there is a pull request is not known: {0}")]
+    NoPullRequest(String),
     /// The click that submits was made, and the session's address is not known.
     #[error("the prompt was submitted, and then: {0}")]
     Unsure(String),
@@ -64,6 +66,11 @@ pub struct Prompt<'a> {
     pub repository: &'a str,
     pub branch: &'a str,
 }
+
+/// How often a lock that another process holds is tried.
+const LOCK_LOOK: Duration = Duration::from_millis(250);
+
+type Tell = Box<dyn FnMut(&str) + Send>;
 
 pub struct Driver {
     settings: Settings,
@@ -84,14 +91,19 @@ pub struct Driver {
     standing: Option<(String, Instant)>,
     /// When the page was last looked at, and what it showed.
     looked: Option<(Instant, Status)>,
-    /// Things that people want to know, until they are fetched.
-    notes: Vec<String>,
+    /// Takes what people want to know, at once: a sign-in is waited for while a call is still under way.
+    tell: Tell,
     intent: Option<Intent>,
 }
 
 impl Driver {
-    /// Nothing is opened yet.
-    pub fn new(settings: Settings, places: Places, mark: &str, title: &str) -> Result<Driver, DriveError> {
+    /// Nothing is opened yet. What people want to know is told as soon as it is so.
+    pub fn new(
+        settings: Settings,
+        places: Places,
+        (mark, title): (&str, &str),
+        tell: impl FnMut(&str) + Send + 'static,
+    ) -> Result<Driver, DriveError> {
         let selectors = Selectors::load(&places.selectors())?;
         let path = places.sessions();
         let record =
@@ -112,13 +124,9 @@ impl Driver {
             told: HashSet::new(),
             standing: None,
             looked: None,
-            notes: Vec::new(),
+            tell: Box::new(tell),
             intent: None,
         })
-    }
-
-    pub fn notes(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.notes)
     }
 
     /// The start page, once the user is signed in and the site has let the visitor in.
@@ -152,7 +160,7 @@ impl Driver {
             ("branch", prompt.branch),
         ]);
         // One at a time composes in a shared browser, so that no two tabs look alike.
-        let _alone = self.alone("compose.lock")?;
+        let _alone = self.alone("compose.lock", "waiting until another session is composed")?;
         let address = self.walk("create", &values)?;
         let address =
             address.ok_or_else(|| DriveError::Unsure("no step waits for the address".to_owned()))?;
@@ -179,10 +187,18 @@ impl Driver {
         self.walk("send", &values).map(drop)
     }
 
-    /// Presses the page's button for a pull request.
-    pub fn create_pull_request(&mut self) -> Result<(), DriveError> {
+    /// Presses the page's button for a pull request, unless the page shows one; its address, as the page shows it then.
+    pub fn create_pull_request(&mut self) -> Result<String, DriveError> {
         self.be_at_session()?;
-        self.walk("create_pull_request", &BTreeMap::new()).map(drop)
+        let view = self.page()?.view()?;
+        if let Some(address) = self.selectors.link("pull_request", &view) {
+            return Ok(address);
+        }
+        self.mark_tab()?;
+        let address = self.walk("create_pull_request", &BTreeMap::new())?;
+        address.ok_or_else(|| {
+            DriveError::NoPullRequest("no step of `create_pull_request` reads its address".to_owned())
+        })
     }
 
     /// Ends what the session is doing, if the page has a way to, and closes the tab unless it is to stay.
@@ -206,8 +222,8 @@ impl Driver {
 
     /// Closes the tab and the connection.
     pub fn let_go(&mut self) {
-        if !self.settings.keep_tabs {
-            self.close_own_tab();
+        if !self.settings.keep_tabs && self.page.is_some() {
+            self.leave_own_tab();
         }
         if let Some(mut page) = self.page.take() {
             page.close();
@@ -274,6 +290,7 @@ impl Driver {
             origin: &self.settings.site,
             values: values.clone(),
             tab: &self.tab,
+            record: &self.record,
             patience: PATIENCE,
             intent: self.intent.as_ref().filter(|_| steps == "create"),
             submitted: false,
@@ -300,10 +317,20 @@ impl Driver {
     }
 
     /// A file that only one of our processes holds at a time; it is let go when the process ends, however it does.
-    fn alone(&self, name: &str) -> Result<File, DriveError> {
+    fn alone(&mut self, name: &str, state: &str) -> Result<File, DriveError> {
         let path = self.places.folder().join(name);
-        let locked = File::create(&path).and_then(|file| file.lock().map(|()| file));
-        locked.map_err(|source| DriveError::Files { path, source })
+        let failed = |source| DriveError::Files { path: path.clone(), source };
+        let file = File::create(&path).map_err(failed)?;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::Error(source)) => return Err(failed(source)),
+                Err(TryLockError::WouldBlock) => {
+                    self.record.say(self.session.as_deref(), state);
+                    self.pause(LOCK_LOOK);
+                }
+            }
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What can be wrong with a page, and what is tried about it, the mildest first.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
@@ -92,6 +92,10 @@ const LADDER: [Remedy; 4] = [Remedy::Reload, Remedy::Reopen, Remedy::NewContext,
 /// The last remedy is tried so often before the page is given up.
 const LAST_TRIES: u32 = 3;
 
+/// After so long without a remedy all of them are tried again: an outage of the site, or of the network, may be over. It is
+/// long, for the last remedies restart a browser that other sessions share.
+const REST: Duration = Duration::from_secs(5 * 60);
+
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 
@@ -100,13 +104,19 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 pub struct Ladder {
     next: usize,
     tried: u32,
+    /// Since when there is nothing left to try.
+    at_its_end: Option<Instant>,
 }
 
 impl Ladder {
-    /// The next remedy, and the pause before it; nothing when all of them were tried.
-    pub fn next(&mut self, trouble: &Trouble) -> Option<(Remedy, Duration)> {
+    /// The next remedy, and the pause before it; nothing when all of them were tried, until it has rested.
+    pub fn next(&mut self, trouble: &Trouble, now: Instant) -> Option<(Remedy, Duration)> {
+        if self.at_its_end.is_some_and(|since| now.saturating_duration_since(since) >= REST) {
+            self.healthy();
+        }
         let step = self.next.max(trouble.first_remedy()).min(LADDER.len() - 1);
         if self.tried >= LADDER.len() as u32 + LAST_TRIES {
+            self.at_its_end.get_or_insert(now);
             return None;
         }
         let pause =
@@ -137,7 +147,7 @@ mod tests {
 
     fn remedies(trouble: &Trouble) -> Vec<Remedy> {
         let mut ladder = Ladder::default();
-        std::iter::from_fn(|| ladder.next(trouble)).map(|(remedy, _)| remedy).collect()
+        std::iter::from_fn(|| ladder.next(trouble, Instant::now())).map(|(remedy, _)| remedy).collect()
     }
 
     #[test]
@@ -160,11 +170,22 @@ mod tests {
     #[test]
     fn pauses_grow_to_a_limit_and_start_over_once_it_is_healthy() {
         let mut ladder = Ladder::default();
-        let pauses: Vec<_> =
-            std::iter::from_fn(|| ladder.next(&Trouble::Crashed)).map(|(_, pause)| pause).collect();
+        let pauses: Vec<_> = std::iter::from_fn(|| ladder.next(&Trouble::Crashed, Instant::now()))
+            .map(|(_, pause)| pause)
+            .collect();
         assert!(pauses.is_sorted() && pauses[0].is_zero() && pauses[6] <= LONGEST_PAUSE, "{pauses:?}");
         ladder.healthy();
-        assert_eq!(ladder.next(&Trouble::Crashed), Some((Remedy::Reopen, Duration::ZERO)));
+        assert_eq!(ladder.next(&Trouble::Crashed, Instant::now()), Some((Remedy::Reopen, Duration::ZERO)));
+    }
+
+    #[test]
+    fn after_a_rest_everything_is_tried_again() {
+        let (mut ladder, began) = (Ladder::default(), Instant::now());
+        let mut count_at = |now: Instant| std::iter::from_fn(|| ladder.next(&Trouble::Crashed, now)).count();
+        assert_eq!(count_at(began), 7);
+        assert_eq!(count_at(began + REST / 2), 0);
+        assert_eq!(count_at(began + REST), 7);
+        assert_eq!(count_at(began + REST), 0);
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub fn probe(selectors: &Selectors, view: &View) -> Vec<Probed> {
             | Step::Shows { control, .. }
             | Step::Submit { control }
             | Step::Click { control } => control,
-            Step::Open | Step::Dismiss { .. } | Step::Address => continue,
+            Step::Open | Step::Dismiss { .. } | Step::Address | Step::Link { .. } => continue,
         };
         if probed.iter().all(|one| one.control != *control) {
             let found = selectors.find(control, view, &Default::default());

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::client::{Answer, CallError, Client};
 use crate::link::LinkError;
+use crate::records::{OwnRecord, Request, write_whole};
 use crate::snapshot::Snapshot;
 
 #[derive(Debug, Error)]
@@ -168,6 +169,20 @@ impl Page {
         base64::engine::general_purpose::STANDARD
             .decode(image)
             .map_err(|_| PageError::Refused("the picture is not base64".to_owned()))
+    }
+
+    /// Does what other processes ask of the session in it: only the process of a session touches its tab.
+    pub(crate) fn answer(&mut self, record: &OwnRecord) {
+        if let Some(answer) = record.asked(Request::Picture)
+            && let Ok(picture) = self.picture()
+        {
+            let _ = write_whole(&answer, &picture);
+        }
+        if let Some(answer) = record.asked(Request::Front)
+            && self.to_front().is_ok()
+        {
+            let _ = write_whole(&answer, b"done");
+        }
     }
 
     /// Ends the connection; tabs of a shared browser stay.

@@ -175,11 +175,20 @@ impl Intent {
     }
 
     pub fn composing(&self) -> io::Result<()> {
-        self.write("composing")
+        self.write("composing", &[])
     }
 
-    pub fn submitting(&self) -> io::Result<()> {
-        self.write("submitting")
+    /// With the sessions that are there already.
+    pub fn submitting(&self, listed: &[String]) -> io::Result<()> {
+        self.write("submitting", listed)
+    }
+
+    /// The sessions that were listed before the click that submits.
+    pub fn listed_before(&self) -> Vec<String> {
+        let text = fs::read_to_string(&self.path).unwrap_or_default();
+        let mut lines = text.lines();
+        let is_ours = lines.next() == Some(&format!("submitting {}", self.mark));
+        lines.filter(|_| is_ours).map(str::to_owned).collect()
     }
 
     /// Only where the file says that it was composed and no more is it certain that nothing was submitted.
@@ -187,8 +196,9 @@ impl Intent {
         fs::read_to_string(&self.path).map_or(true, |text| text != format!("composing {}", self.mark))
     }
 
-    fn write(&self, state: &str) -> io::Result<()> {
-        write_whole(&self.path, format!("{state} {}", self.mark).as_bytes())?;
+    fn write(&self, state: &str, listed: &[String]) -> io::Result<()> {
+        let lines: String = listed.iter().map(|address| format!("\n{address}")).collect();
+        write_whole(&self.path, format!("{state} {}{lines}", self.mark).as_bytes())?;
         fs::File::open(&self.path)?.sync_all()
     }
 }
@@ -227,6 +237,19 @@ mod tests {
         assert!(!places.sessions().join("1.json").exists());
         drop(own);
         assert!(all(&places).is_empty());
+    }
+
+    #[test]
+    fn an_intent_tells_what_was_there_before_its_own_submission() {
+        let folder = tempfile::tempdir().unwrap();
+        let intent = Intent::new(folder.path(), "r/t/1");
+        intent.composing().unwrap();
+        assert!(!intent.may_be_submitted() && intent.listed_before().is_empty());
+        intent.submitting(&["a".to_owned(), "b".to_owned()]).unwrap();
+        assert!(intent.may_be_submitted());
+        assert_eq!(intent.listed_before(), ["a", "b"]);
+        let other = Intent::new(folder.path(), "r/t/2");
+        assert!(other.may_be_submitted() && other.listed_before().is_empty());
     }
 
     #[test]

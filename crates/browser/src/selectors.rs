@@ -155,6 +155,10 @@ pub enum Step {
     },
     /// Wait until the page's address is a session's.
     Address,
+    /// Wait for a link, and read where it leads.
+    Link {
+        control: String,
+    },
 }
 
 impl Step {
@@ -170,6 +174,7 @@ impl Step {
             Step::Submit { .. } => "submit",
             Step::Click { .. } => "click",
             Step::Address => "address",
+            Step::Link { .. } => "link",
         }
     }
 
@@ -183,7 +188,8 @@ impl Step {
             | Step::Check { control, .. }
             | Step::Shows { control, .. }
             | Step::Submit { control }
-            | Step::Click { control } => vec![control],
+            | Step::Click { control }
+            | Step::Link { control } => vec![control],
         }
     }
 }

@@ -78,7 +78,8 @@ impl Snapshot {
         words.join(" ")
     }
 
-    fn has_ancestor(&self, place: usize, ancestor: usize) -> bool {
+    /// Whether an element is inside of another one.
+    pub(crate) fn has_ancestor(&self, place: usize, ancestor: usize) -> bool {
         let mut parent = self.nodes.get(place).and_then(|node| node.parent);
         while let Some(at) = parent {
             if at == ancestor {

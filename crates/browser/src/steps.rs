@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::health::Trouble;
 use crate::page::{Page, PageError, View};
-use crate::records::Intent;
+use crate::records::{Intent, OwnRecord};
 use crate::selectors::{Found, Selectors, Step};
 
 mod boxes;
@@ -84,6 +84,8 @@ pub struct Walk<'a> {
     /// What our tab is known by.
     pub tab: &'a str,
     pub patience: Duration,
+    /// Ours, with what other processes ask for meanwhile.
+    pub record: &'a OwnRecord,
     /// What records that something is about to be submitted.
     pub intent: Option<&'a Intent>,
     pub submitted: bool,
@@ -119,6 +121,11 @@ impl Walk<'_> {
                 self.click(name, &reference, control)?;
             }
             Step::Address => return self.address(name).map(Some),
+            Step::Link { control } => {
+                self.control(name, control)?;
+                let view = self.look(name)?;
+                return Ok(self.selectors.link(control, &view));
+            }
         }
         Ok(None)
     }
@@ -178,14 +185,14 @@ impl Walk<'_> {
     }
 
     fn submit(&mut self, step: &'static str, control: &str) -> Result<(), StepError> {
-        let (reference, _) = self.enabled(step, control)?;
+        let (reference, view) = self.enabled(step, control)?;
         let tab =
             self.page.evaluate("() => sessionStorage.getItem('conductor-tab')").map_err(failed(step))?;
         if tab.as_str() != Some(self.tab) {
             return Err(StepError::NotOurTab);
         }
         if let Some(intent) = self.intent {
-            intent.submitting().map_err(StepError::Unrecorded)?;
+            intent.submitting(&self.selectors.listed(&view, self.origin)).map_err(StepError::Unrecorded)?;
         }
         self.submitted = true;
         self.page.click(&reference, control).map_err(|error| {
@@ -219,6 +226,7 @@ impl Walk<'_> {
 
     /// The page, unless it shows that nothing can be done on it.
     fn look(&mut self, step: &'static str) -> Result<View, StepError> {
+        self.page.answer(self.record);
         let view = self.page.view().map_err(failed(step))?;
         match Trouble::seen(self.selectors, &view, None) {
             Some(trouble) => Err(StepError::Trouble { step, trouble }),

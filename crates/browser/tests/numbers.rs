@@ -88,7 +88,8 @@ fn ten_and_twenty_sessions_in_one_browser_slowly() {
     }
     let server = HostRecord::living(&places).unwrap().server_pid;
     let driver = |n: usize| {
-        let mut driver = Driver::new(settings.clone(), places.clone(), &format!("r/t/{n}"), "t").unwrap();
+        let mut driver =
+            Driver::new(settings.clone(), places.clone(), (&format!("r/t/{n}"), "t"), |_: &str| {}).unwrap();
         let text = format!("Do {n}");
         driver.create(Prompt { text: &text, repository: "me/app", branch: "main" }).unwrap();
         driver

@@ -17,6 +17,11 @@ use conductor_browser::settings::{Places, Settings};
 use conductor_testkit::browsers;
 use conductor_testkit::site::{Site, Skin};
 
+#[path = "real/asking.rs"]
+mod asking;
+#[path = "real/finding.rs"]
+mod finding;
+
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A state directory, a repository, the site, and the shared browser.
@@ -68,7 +73,7 @@ impl Stage {
     }
 
     fn driver(&self, mark: &str) -> Driver {
-        Driver::new(self.settings.clone(), self.places(), mark, mark).unwrap()
+        Driver::new(self.settings.clone(), self.places(), (mark, mark), |_: &str| {}).unwrap()
     }
 
     /// What a user does who is asked to sign in.
@@ -164,8 +169,9 @@ fn a_session_is_created_watched_spoken_to_and_ended_in_two_skins() {
         assert!(said.iter().any(|row| row.contains("Pushed claude/do-it-")), "{said:?}");
         driver.send("one more thing").unwrap();
         assert_eq!(wait(|| stage.site.sessions()[0].messages.first().cloned()).trim(), "one more thing");
-        driver.create_pull_request().unwrap();
-        wait(|| (stage.site.pulls().len() == 1).then_some(()));
+        let pull = driver.create_pull_request().unwrap();
+        assert!(pull.ends_with("/me/app/pull/1") && stage.site.pulls().len() == 1, "{pull}");
+        assert_eq!((driver.create_pull_request().unwrap(), stage.site.pulls().len()), (pull, 1));
         assert_eq!(records::all(&stage.places()).len(), 1);
         driver.stop(true).unwrap();
         drop(driver);
@@ -352,7 +358,8 @@ fn no_browser_and_a_server_that_refuses_are_told() {
         ..Settings::default()
     };
     let said = |settings: Settings| {
-        let mut driver = Driver::new(settings, Places::in_home(home.path()), "m", "t").unwrap();
+        let mut driver =
+            Driver::new(settings, Places::in_home(home.path()), ("m", "t"), |_: &str| {}).unwrap();
         driver.create(prompt("x")).unwrap_err().to_string()
     };
     let unreachable = said(at("http://127.0.0.1:9/mcp"));

@@ -58,7 +58,7 @@ impl Stage {
 
     /// A session from its prompt to its pushed work.
     fn drive(&self, settings: &Settings, mark: &str) {
-        let mut driver = Driver::new(settings.clone(), self.places(), mark, mark).unwrap();
+        let mut driver = Driver::new(settings.clone(), self.places(), (mark, mark), |_: &str| {}).unwrap();
         let text = format!("Do it ({mark})\nWrite {mark}.txt: done");
         let address = driver.create(Prompt { text: &text, repository: "me/app", branch: "main" }).unwrap();
         let deadline = Instant::now() + PATIENCE;
@@ -178,7 +178,7 @@ fn contexts_of_their_own_with_a_sign_in_that_the_user_has_stored() {
     });
     // Without it each context is one of a visitor, and nothing is submitted.
     stage.with_host(&isolated, || {
-        let mut driver = Driver::new(isolated.clone(), stage.places(), "m", "m").unwrap();
+        let mut driver = Driver::new(isolated.clone(), stage.places(), ("m", "m"), |_: &str| {}).unwrap();
         let prompt = Prompt { text: "x", repository: "me/app", branch: "main" };
         let said = driver.create(prompt).unwrap_err().to_string();
         assert!(said.contains("no sign-in within 5 s"), "{said}");

@@ -1,8 +1,8 @@
 //! A web page behind which coding agents work, as the real ones are: for tests of everything that drives such a page.
 //!
 //! Its back end really works: a session clones the repository at the chosen branch, commits, and pushes a branch
-//! `claude/…`. A prompt's lines `Write PATH: TEXT` say what is written. A prompt that contains `only pretend` has a
-//! session that says it is done and has pushed nothing.
+//! `claude/…`. A prompt's lines `Write PATH: TEXT` say what is written; without any it is a file named after the session.
+//! A prompt that contains `only pretend` has a session that says it is done and has pushed nothing.
 
 mod http;
 mod work;
@@ -53,8 +53,12 @@ pub struct Faults {
     pub limit: Option<String>,
     /// A step of provisioning that only goes on when the page is loaded again.
     pub hang_at: Option<String>,
+    /// It does not go on then, either.
+    pub hangs_for_good: bool,
     /// The address never becomes the session's.
     pub no_address: bool,
+    /// The list of sessions leads to addresses of another kind.
+    pub other_list: bool,
     pub send_delay: Duration,
     pub address_delay: Duration,
     /// How long a session is at work before it pushes.
@@ -162,6 +166,20 @@ impl Site {
 
     pub fn pulls(&self) -> Vec<Pull> {
         self.shared.inner().pulls.clone()
+    }
+
+    /// A session from before, whose transcript has its prompt and so many rows more.
+    pub fn put(&self, prompt: &str, rows: usize) {
+        let mut inner = self.shared.inner();
+        let more = (1..=rows).map(|row| format!("row {row}"));
+        let session = Session {
+            id: format!("01Test{}", inner.sessions.len() + 1),
+            prompt: prompt.to_owned(),
+            label: "Idle".to_owned(),
+            rows: std::iter::once(prompt.to_owned()).chain(more).collect(),
+            ..Session::default()
+        };
+        inner.sessions.push(session);
     }
 
     pub fn set(&self, change: impl FnOnce(&mut Faults)) {
@@ -272,6 +290,7 @@ fn state(shared: &Shared) -> Value {
         "sessions": sessions,
         "limit": inner.faults.limit,
         "no_address": inner.faults.no_address,
+        "other_list": inner.faults.other_list,
         "send_delay": inner.faults.send_delay.as_millis() as u64,
         "address_delay": inner.faults.address_delay.as_millis() as u64,
     })
@@ -303,9 +322,14 @@ fn begin(shared: &Arc<Shared>, body: &Value) -> Response {
 fn look(shared: &Shared, id: &str) -> Response {
     let inner = shared.inner();
     match inner.sessions.iter().find(|session| session.id == id) {
-        Some(session) => Response::json(&json!({
-            "label": session.label, "rows": session.rows, "pr": session.offers_pull_request,
-        })),
+        Some(session) => {
+            let number = inner.pulls.iter().position(|pull| pull.session == id).map(|at| at + 1);
+            let pull =
+                number.map(|number| format!("https://forge.example/{}/pull/{number}", session.repository));
+            Response::json(&json!({
+                "label": session.label, "rows": session.rows, "pr": session.offers_pull_request, "pull": pull,
+            }))
+        }
         None => Response::status(404),
     }
 }

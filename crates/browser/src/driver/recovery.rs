@@ -1,11 +1,14 @@
 //! Trouble with the page, mended step by step while the session goes on elsewhere.
 
 use std::thread::sleep;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{DriveError, Driver};
 use crate::health::{Remedy, Trouble};
 use crate::page::{Page, View};
+
+/// How often a page that is not ready is looked at.
+const LOOK: Duration = Duration::from_millis(250);
 
 impl Driver {
     /// The page, connected and with a tab of its own.
@@ -30,10 +33,10 @@ impl Driver {
             Trouble::RateLimited(said) => return Err(DriveError::RateLimited(said.clone())),
             _ => {}
         }
-        let Some((remedy, pause)) = self.ladder.next(trouble) else {
+        let Some((remedy, pause)) = self.ladder.next(trouble, Instant::now()) else {
             return Err(DriveError::NotRecovered { trouble: trouble.clone(), tried: self.ladder.tried() });
         };
-        self.notes.push(format!("{trouble}: {}", words(remedy)));
+        self.note(&format!("{trouble}: {}", words(remedy)));
         self.record.say(self.session.as_deref(), words(remedy));
         sleep(pause);
         // A remedy that fails is followed by the next one, when the page is looked at again.
@@ -112,6 +115,20 @@ impl Driver {
         }
     }
 
+    /// Closes our tab, one driver at a time. The last tab of a browser is emptied instead: with it the browser would end, and the
+    /// user's sign-in with that.
+    pub(super) fn leave_own_tab(&mut self) {
+        let _alone = self.alone("tabs.lock", "closing its tab");
+        let tabs = self.page.as_mut().and_then(|page| page.tabs().ok());
+        if tabs.is_none_or(|tabs| tabs.len() > 1) {
+            return self.close_own_tab();
+        }
+        let is_ours = self.is_fresh || self.is_own_tab();
+        if let Some(page) = self.page.as_mut().filter(|_| is_ours) {
+            let _ = page.navigate("about:blank");
+        }
+    }
+
     /// Opens the session's page unless it is open, and mends what is wrong with it.
     pub(super) fn be_at_session(&mut self) -> Result<(), DriveError> {
         let Some(session) = self.session.clone() else { return Ok(()) };
@@ -119,7 +136,7 @@ impl Driver {
             match self.look() {
                 Ok(_) => return Ok(()),
                 Err(Trouble::Elsewhere(_)) if !self.ladder.is_in_use() => {
-                    let _ = self.ladder.next(&Trouble::Crashed);
+                    let _ = self.ladder.next(&Trouble::Crashed, Instant::now());
                     let _ = self.go_to(&session);
                 }
                 Err(trouble) => self.recover(&trouble)?,
@@ -164,7 +181,7 @@ impl Driver {
                 Ok(view) => {
                     alike = if view.raw == last { alike + 1 } else { 0 };
                     last = view.raw;
-                    sleep(std::time::Duration::from_millis(250));
+                    self.pause(LOOK);
                 }
                 Err(trouble) => self.recover(&trouble)?,
             }
@@ -184,7 +201,7 @@ impl Driver {
                     self.ladder.healthy();
                     return Ok(view);
                 }
-                Ok(_) => sleep(std::time::Duration::from_millis(250)),
+                Ok(_) => self.pause(LOOK),
                 Err(trouble) => {
                     self.recover(&trouble)?;
                     is_open = false;

@@ -1,7 +1,6 @@
 //! The user's sign-in, by hand, in the browser's window. One for all tabs; no password and no cookie is read or kept.
 
 use std::fs::TryLockError;
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::{DriveError, Driver};
@@ -35,7 +34,7 @@ impl Driver {
                 Err(TryLockError::WouldBlock) => {
                     waited = true;
                     self.record.say(self.session.as_deref(), "waiting for the sign-in in another tab");
-                    sleep(STEP);
+                    self.pause(STEP);
                 }
             }
         }
@@ -43,14 +42,13 @@ impl Driver {
         if !waited || !self.is_signed_in_after_reload()? {
             self.ask_for_sign_in(deadline)?;
         }
-        self.notes.push("signed in".to_owned());
+        self.note("signed in");
         self.return_to_page()
     }
 
     fn ask_for_sign_in(&mut self, deadline: Instant) -> Result<(), DriveError> {
         let allowed = self.settings.auth_timeout().as_secs();
-        self.notes
-            .push(format!("sign in to {} in the browser's window, within {allowed} s", self.settings.site));
+        self.note(&format!("sign in to {} in the browser's window, within {allowed} s", self.settings.site));
         let interval = self.settings.auth_check_interval();
         let mut looks = 0;
         while Instant::now() < deadline {
@@ -66,7 +64,7 @@ impl Driver {
                 self.session.as_deref(),
                 &format!("waiting for your sign-in, {} s left", left.as_secs()),
             );
-            sleep(interval.min(left));
+            self.pause(interval.min(left));
         }
         Err(DriveError::NotSignedIn(allowed))
     }
@@ -109,7 +107,7 @@ impl Driver {
             if self.selectors.sign("signed_out", &view).is_some() || Instant::now() >= deadline {
                 return Ok(false);
             }
-            sleep(STEP);
+            self.pause(STEP);
         }
     }
 
@@ -123,14 +121,11 @@ impl Driver {
     pub(super) fn wait_for_check(&mut self) -> Result<(), DriveError> {
         let allowed = self.settings.auth_timeout();
         let deadline = Instant::now() + allowed;
-        self.notes.push(
-            "the site checks the visitor; if it asks for something, do it in the browser's window".to_owned(),
-        );
+        self.note("the site checks the visitor; if it asks for something, do it in the browser's window");
         self.record.say(self.session.as_deref(), "waiting for the site's check of the visitor");
         while Instant::now() < deadline {
-            sleep(
-                self.settings.auth_check_interval().min(deadline.saturating_duration_since(Instant::now())),
-            );
+            let interval = self.settings.auth_check_interval();
+            self.pause(interval.min(deadline.saturating_duration_since(Instant::now())));
             let view = self.page()?.view()?;
             if self.selectors.sign("interstitial", &view).is_none() {
                 return Ok(());

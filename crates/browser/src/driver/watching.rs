@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use super::{DriveError, Driver};
 use crate::health::Trouble;
 use crate::page::View;
-use crate::records::{Request, write_whole};
 use crate::selectors::Found;
 
 /// What a session does, as its page says.
@@ -58,17 +57,23 @@ impl Driver {
             if let Status::Provisioning(step) = &seen.status
                 && let Some(trouble) = self.stands_too_long(step.clone())
             {
-                self.recover(&trouble)?;
+                match self.recover(&trouble) {
+                    // It would stand there for ever.
+                    Err(error @ DriveError::NotRecovered { .. }) => {
+                        let status = Status::Failed(error.to_string());
+                        return Ok(Seen { status, said: Vec::new(), limited: None });
+                    }
+                    recovered => recovered?,
+                }
                 continue;
             }
-            if !matches!(seen.status, Status::Provisioning(_)) {
+            if self.is_past_provisioning(&seen.status) {
                 self.standing = None;
                 self.ladder.healthy();
             }
             self.record.say(self.session.as_deref(), &describe(&seen.status));
             self.looked = Some((Instant::now(), seen.status.clone()));
-            let is_news = !seen.said.is_empty() || !self.notes.is_empty();
-            if is_news || Instant::now() >= deadline {
+            if !seen.said.is_empty() || Instant::now() >= deadline {
                 return Ok(seen);
             }
             self.pause_until(deadline.min(Instant::now() + self.settings.look()));
@@ -129,6 +134,19 @@ impl Driver {
         rows
     }
 
+    /// A page that was just loaded says nothing for a moment, which is no sign that the session goes on.
+    fn is_past_provisioning(&self, status: &Status) -> bool {
+        let stood_lately = || {
+            let patience = self.settings.provisioning_timeout();
+            self.standing.as_ref().is_some_and(|(_, since)| since.elapsed() < patience)
+        };
+        match status {
+            Status::Provisioning(_) => false,
+            Status::Unknown => !stood_lately(),
+            _ => true,
+        }
+    }
+
     fn stands_too_long(&mut self, step: String) -> Option<Trouble> {
         let since = match self.standing.take() {
             Some((known, since)) if known == step => since,
@@ -141,28 +159,24 @@ impl Driver {
     }
 
     /// Waits, and does meanwhile what other processes ask for.
+    pub(super) fn pause(&mut self, length: Duration) {
+        self.pause_until(Instant::now() + length);
+    }
+
+    pub(super) fn note(&mut self, words: &str) {
+        (self.tell)(words);
+    }
+
     fn pause_until(&mut self, deadline: Instant) {
         loop {
-            self.answer_requests();
+            if let Some(page) = self.page.as_mut() {
+                page.answer(&self.record);
+            }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return;
             }
             sleep(left.min(ASKED));
-        }
-    }
-
-    fn answer_requests(&mut self) {
-        let Some(page) = self.page.as_mut() else { return };
-        if let Some(answer) = self.record.asked(Request::Picture)
-            && let Ok(picture) = page.picture()
-        {
-            let _ = write_whole(&answer, &picture);
-        }
-        if let Some(answer) = self.record.asked(Request::Front)
-            && page.to_front().is_ok()
-        {
-            let _ = write_whole(&answer, b"done");
         }
     }
 }

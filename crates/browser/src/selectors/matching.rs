@@ -42,6 +42,27 @@ impl Selectors {
         places
     }
 
+    /// Where a listed session is, on a site; nothing where its link leads to no session.
+    pub(crate) fn address_of(&self, view: &View, at: usize, site: &str) -> Option<String> {
+        let url = view.snapshot.nodes.get(at)?.url.as_deref()?;
+        let url = if url.starts_with('/') { format!("{site}{url}") } else { url.to_owned() };
+        self.session_of(&url).map(str::to_owned)
+    }
+
+    /// Where the one link leads that is a control.
+    pub(crate) fn link(&self, control: &str, view: &View) -> Option<String> {
+        match self.find(control, view, &BTreeMap::new()) {
+            Found::One(at) => view.snapshot.nodes.get(at)?.url.clone(),
+            _ => None,
+        }
+    }
+
+    /// The sessions that a page lists.
+    pub(crate) fn listed(&self, view: &View, site: &str) -> Vec<String> {
+        let places = self.find_all("sessions", view);
+        places.into_iter().filter_map(|at| self.address_of(view, at, site)).collect()
+    }
+
     /// Whether a page shows a sign, and the text by which it does.
     pub fn sign(&self, sign: &str, view: &View) -> Option<String> {
         shown(self.signs.get(sign)?, view)

@@ -1,6 +1,6 @@
 //! `conductor browser`: agents behind a web page, and what is known of the page.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use conductor_browser::picture;
 use conductor_browser::records::{self, Record, Request};
 use conductor_browser::selectors::{Found, Overrides};
 use conductor_browser::server::{self, Host, ServerError};
+use conductor_browser::settings::Settings;
 use conductor_core::plan::Plan;
 use serde_json::{Value, json};
 
@@ -38,19 +39,26 @@ pub(crate) fn run(asked: &args::Browser) -> Result<Exit, CliError> {
     }
 }
 
-/// The browser that the sessions of a run share; nothing where no task needs one, or where the user has one.
-pub(crate) fn provide(plan: &Plan, headless: bool) -> Result<Option<Host>, CliError> {
-    let is_wanted = browser::is_wanted(plan);
-    if !is_wanted || browser::settings()?.server_url.is_some() {
+/// The browser that the sessions of a run share; nothing where no task needs one, or where the user has one. What the config
+/// says of it here is kept in the run's folder.
+pub(crate) fn provide(plan: &Plan, headless: bool, run: &Path) -> Result<Option<Host>, CliError> {
+    let idle = |why: &str| {
         if headless {
-            let why = if is_wanted {
-                "the browser of mcp.server_url is not ours"
-            } else {
-                "no task works in a browser"
-            };
             talk(format!("--headless has no effect: {why}"));
         }
-        return Ok(None);
+        Ok(None)
+    };
+    if !browser::is_wanted(plan) {
+        return idle("no task works in a browser");
+    }
+    let settings = browser::settings()?;
+    let settings = Settings { headless: headless || settings.headless, ..settings };
+    browser::keep(&settings, run)?;
+    if settings.storage_state.is_some() && !settings.isolated {
+        talk("auth.storage_state has no effect without `browser: { isolated: true }`".to_owned());
+    }
+    if settings.server_url.is_some() {
+        return idle("the browser of mcp.server_url is not ours");
     }
     let mut program = Command::new(std::env::current_exe()?);
     program.args(["browser", "host"]).args(headless.then_some("--headless"));
@@ -58,13 +66,13 @@ pub(crate) fn provide(plan: &Plan, headless: bool) -> Result<Option<Host>, CliEr
 }
 
 fn driver(title: &str) -> Result<Driver, CliError> {
-    Ok(Driver::new(browser::settings()?, browser::places()?, title, title)?)
+    let tell = |words: &str| talk(words);
+    Ok(Driver::new(browser::settings()?, browser::places()?, (title, title), tell)?)
 }
 
 fn probe(as_json: bool) -> Result<Exit, CliError> {
     let mut driver = driver("browser probe")?;
     let view = driver.start_page()?;
-    driver.notes().into_iter().for_each(talk);
     let probed = learning::probe(driver.selectors(), &view);
     driver.let_go();
     let is_whole = probed.iter().all(|one| matches!(one.found, Found::One(_)));
@@ -109,7 +117,6 @@ fn learn(args: &args::BrowserLearn) -> Result<Exit, CliError> {
         return Err(error.help(format!("the controls are {}", names.join(", "))));
     }
     driver.start_page()?;
-    driver.notes().into_iter().for_each(talk);
     talk(format!("click the control '{}' in the browser's window, within {} s", args.control, args.timeout));
     let pattern = driver.point(Duration::from_secs(args.timeout));
     driver.let_go();

@@ -365,7 +365,7 @@ async fn carry_out(
     let store = world.log.store().clone();
     let file = Watched::new(args, source.clone(), &run, store.clone(), (&options, in_repository))?;
     // It ends by itself after the last process that uses it.
-    let _browser = super::browser::provide(run.plan(), args.typed.headless)?;
+    let _browser = super::browser::provide(run.plan(), args.typed.headless, &state)?;
     let traces = traces::prepare(home.clone(), &world, &run);
     let metrics = metrics::source(args, home, &world);
     let repo = world.workspaces.run_repo().map(|repo| &**repo);

@@ -1,7 +1,8 @@
 //! The browser for agents of the cloud, as the config says it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use conductor_browser::records;
 use conductor_browser::settings::{Places, Settings};
 use conductor_core::file::Browser;
 use conductor_core::plan::{Plan, Transport};
@@ -9,7 +10,7 @@ use conductor_core::values::units::Millis;
 use conductor_engine::host::home::Home;
 
 use super::config;
-use crate::error::CliError;
+use crate::error::{CliError, Exit};
 
 /// The config of here, the strongest first, with the program's defaults below it.
 pub(crate) fn settings() -> Result<Settings, CliError> {
@@ -17,6 +18,28 @@ pub(crate) fn settings() -> Result<Settings, CliError> {
     let layers = configs.iter().filter_map(|config| config.layer.as_ref());
     let said = layers.rev().fold(Browser::default(), |weaker, layer| layer.browser().clone().over(&weaker));
     Ok(filled(said))
+}
+
+/// Where a run keeps what its drivers go by, in its own folder.
+const OF_RUN: &str = "browser.json";
+
+/// Keeps the settings for the drivers of a run: each of them works in a workspace of its own, where the user's config may be
+/// another one, or an agent's.
+pub(crate) fn keep(settings: &Settings, run: &Path) -> Result<(), CliError> {
+    let bytes = serde_json::to_vec(settings).map_err(|error| CliError::new(Exit::Unexpected, error))?;
+    Ok(records::write_whole(&run.join(OF_RUN), &bytes)?)
+}
+
+/// The settings that a run keeps for its drivers; the config of here where it keeps none, as on another machine.
+pub(crate) fn of_run(run: &Path) -> Result<Settings, CliError> {
+    let path = run.join(OF_RUN);
+    match std::fs::read(&path) {
+        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
+            CliError::new(Exit::Unexpected, format!("cannot read {}: {error}", path.display()))
+        }),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => settings(),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn filled(said: Browser) -> Settings {

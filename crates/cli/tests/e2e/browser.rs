@@ -21,13 +21,19 @@ const LIMIT: Duration = Duration::from_secs(240);
 
 /// A repository with a remote, the site that works on that remote, and a config that leads there.
 fn stage(tasks: &str) -> Option<(World, Site)> {
+    stage_of(tasks, &["me/app"])
+}
+
+/// Likewise, with all of these repositories at that remote.
+fn stage_of(tasks: &str, repositories: &[&str]) -> Option<(World, Site)> {
     let mut world = repository(tasks);
     if !browsers::or_skip(&world.home()) {
         return None;
     }
     git(&world, &["clone", "-q", "--bare", ".", "../app.git"]);
     git(&world, &["remote", "add", "origin", &world.path("app.git").display().to_string()]);
-    let site = Site::start(Skin::Plain, &[("me/app", world.path("app.git"))]).unwrap();
+    let at_remote: Vec<_> = repositories.iter().map(|name| (*name, world.path("app.git"))).collect();
+    let site = Site::start(Skin::Plain, &at_remote).unwrap();
     let config = format!(
         "auth: {{ timeout: 120, check_interval: 300ms }}\n\
          browser: {{ site: '{}', headless: true, executable: /usr/bin/chromium, look: 500ms, provisioning_timeout: 3 }}\n",
@@ -70,6 +76,70 @@ fn a_session_that_only_says_it_is_done_is_not_done() {
     run.ended_within(LIMIT).expect(100);
     assert_eq!(world.statuses()["lie"], "failed");
     assert_eq!(site.sessions().len(), 1);
+}
+
+/// The example that such files came with, as it is, with three at once; each of its tasks wants a pull request, for which there
+/// is no forge here but the page's own button.
+#[test]
+fn a_whole_sprint_of_ten_tasks_in_two_repositories_lands_with_its_pull_requests() {
+    let sprint = concat!(env!("CARGO_MANIFEST_DIR"), "/../core/tests/spec/corpus/sprint.yaml");
+    let sprint = fs::read_to_string(sprint).unwrap();
+    let Some((world, site)) = stage_of(&sprint, &["acme/shop.web", "acme/login-service"]) else { return };
+    let config = world.home().join("config.yaml");
+    let before = fs::read_to_string(&config).unwrap();
+    fs::write(&config, before + "agent: cloud\ncloud: { transport: browser, push: true }\n").unwrap();
+    let run = world.spawn(&mut command(&world, &["run", "../tasks.yaml", "--parallel", "3"]));
+    run.ended_within(LIMIT * 2).expect(0);
+    assert!(world.statuses().values().all(|status| status == "completed"), "{:?}", world.statuses());
+    let sessions = site.sessions();
+    assert_eq!(sessions.len(), 10, "each prompt was submitted once");
+    let login = sessions.iter().filter(|session| session.repository == "acme/login-service");
+    assert_eq!((login.count(), site.pulls().len()), (1, 10));
+}
+
+/// A banner of the page, before a session is begun: nothing more is begun until the time that it tells.
+#[test]
+fn a_limit_that_the_page_shows_parks_the_provider() {
+    let one = "tasks:\n  - { id: a, agent: cloud, cloud: { transport: browser, push: true }, repository: me/app, \
+               prompt: 'Write a.txt: a' }\n";
+    let Some((world, site)) = stage(one) else { return };
+    site.set(|faults| faults.limit = Some("You have reached your limit, resets in 5 seconds".to_owned()));
+    let run = world.spawn(&mut command(&world, &["run", "../tasks.yaml"]));
+    wait_for("the provider to be parked", || world.logged("provider_parked").pop());
+    assert!(site.sessions().is_empty());
+    site.set(|faults| faults.limit = None);
+    run.ended_within(LIMIT).expect(0);
+    assert_eq!((site.sessions().len(), world.logged("provider_parked").len()), (1, 1));
+}
+
+/// The config lies in the user's checkout only: the drivers, each in a worktree, go by it all the same.
+#[test]
+fn a_config_that_is_not_committed_counts_for_the_drivers_too_and_the_tab_of_a_task_that_is_over_is_closed() {
+    let two = "tasks:\n  - { id: first, agent: cloud, cloud: { transport: browser, push: true }, repository: me/app, \
+               prompt: 'Write a.txt: a' }\n  - { id: second, agent: cloud, cloud: { transport: browser, push: true }, \
+               repository: me/app, prompt: 'Write b.txt: b', dependencies: [first] }\n";
+    let Some((world, site)) = stage(two) else { return };
+    let config = fs::read_to_string(world.home().join("config.yaml")).unwrap();
+    fs::remove_file(world.home().join("config.yaml")).unwrap();
+    fs::create_dir(world.path("repo/.conductor")).unwrap();
+    fs::write(world.path("repo/.conductor/config.yaml"), config).unwrap();
+    fs::write(world.path("repo/.git/info/exclude"), ".conductor/\n").unwrap();
+    conductor(&world, &["trust", "--yes"]).expect(0);
+    let hands = Hands { world: &world, site: &site };
+    let run = world.spawn(&mut command(&world, &["run", "../tasks.yaml"]));
+    let first = hands.watched(1).remove(0);
+    let is_pushed = || site.sessions()[0].pushed.is_some().then_some(());
+    wait_for("the work of the first", is_pushed);
+    site.set(|faults| faults.work = Duration::from_secs(600));
+    let second = || hands.addresses().into_iter().find(|address| *address != first);
+    let second = wait_for("the second session", second);
+    let mut page = hands.page();
+    let tabs: Vec<String> = page.tabs().unwrap().into_iter().map(|tab| tab.url).collect();
+    page.close();
+    assert!(tabs.contains(&second) && !tabs.contains(&first), "{first}: {tabs:?}");
+    conductor(&world, &["cancel", "--all"]).expect(0);
+    drop(run.ended_within(LIMIT));
+    assert_eq!(site.sessions().len(), 2);
 }
 
 /// In the words of the format that such files are in, from a user who has no other.
@@ -137,12 +207,12 @@ impl Hands<'_> {
 
     /// The addresses of the sessions that are watched, when there are so many.
     fn watched(&self, count: usize) -> Vec<String> {
-        let addresses = || {
-            let all: Vec<String> =
-                records::all(&self.places()).into_iter().filter_map(|record| record.url).collect();
-            (all.len() == count).then_some(all)
-        };
+        let addresses = || Some(self.addresses()).filter(|all| all.len() == count);
         wait_for("each session to have its address", addresses)
+    }
+
+    fn addresses(&self) -> Vec<String> {
+        records::all(&self.places()).into_iter().filter_map(|record| record.url).collect()
     }
 
     /// The renderer of a tab dies, as of memory or a bug.

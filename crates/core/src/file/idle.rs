@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use super::diagnostic::{Diagnostic, Report};
 use super::source::{Source, Span};
 use super::tree::{Entry, Node, Value};
-use crate::plan::{OnConflict, Plan, Task};
+use crate::plan::cloud::CLOUD as CLOUD_AGENT;
+use crate::plan::{Cloud, OnConflict, Plan, Task};
 use crate::values::ids::TaskId;
 
 /// What is said of work in the cloud: of no effect where no task is for an agent there.
@@ -84,6 +85,45 @@ impl<'n> OfFile<'n> {
             &later,
             ("on_conflict", "'on_conflict: retry-later' has no effect in an epic with one workspace", "epic"),
             "its work lands as one, and is not done anew as one; fix_rounds lets its last task mend it",
+        );
+        self.report_of_the_cloud(r);
+    }
+
+    /// Keys of `cloud` that no task's transport reads, and models, which no transport can choose.
+    fn report_of_the_cloud(&self, r: &mut Report<'_>) {
+        let clouds = || {
+            let tasks = self.plan.tasks.iter().filter(|task| task.entrant_of().is_none());
+            let tasks = tasks.filter(|task| task.is_for_cloud());
+            tasks.filter_map(|task| Some((&task.id, task.cloud.as_deref()?)))
+        };
+        for key in Cloud::KEYS {
+            let said = || clouds().filter(move |(_, cloud)| cloud.says(key));
+            let heeded = said().any(|(_, cloud)| cloud.heeds(key));
+            let idle: Vec<&TaskId> = said().filter(|_| !heeded).map(|(id, _)| id).collect();
+            let message = format!("'{key}' of 'cloud' has no effect with the transport here");
+            self.tell(
+                r,
+                &idle,
+                ("cloud", &message, "cloud"),
+                "docs/cloud.md says which key is for which transport",
+            );
+        }
+        let is_idle = |task: &&Task| task.agents().all(|agent| agent == CLOUD_AGENT);
+        let has_model = |task: &&Task| task.model.is_some() && task.entrant_of().is_none();
+        let (idle, others): (Vec<&Task>, Vec<&Task>) =
+            self.plan.tasks.iter().filter(has_model).partition(is_idle);
+        // A model of the config may be for other tasks, and a specialist's model is written nowhere in the file.
+        let says_model = |task: &&Task| {
+            let node = self.tasks().iter().find(|node| id(node, r.source) == Some(task.id.as_str()));
+            let is_own = node.is_some_and(|node| entry(node, |key| key == "model").is_some());
+            is_own || others.is_empty() && self.config().iter().any(|(key, _)| plain(&key.text) == "model")
+        };
+        let idle: Vec<&TaskId> = idle.into_iter().filter(says_model).map(|task| &task.id).collect();
+        self.tell(
+            r,
+            &idle,
+            ("model", "'model' has no effect on agents in the cloud", "model"),
+            "a session works with the model that its provider is set to; leave it, or take it out",
         );
     }
 

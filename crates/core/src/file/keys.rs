@@ -476,11 +476,7 @@ pub(super) const CLOUD: Table = &[&[
         "Whether the commits that the task builds on may be pushed to the remote, where the session finds them; without it nothing starts.",
     ),
     key("remote", Shape::Text, "The remote that is pushed to and looked at; origin where absent."),
-    key(
-        "environment",
-        Shape::Text,
-        "managed: the environment's id; runner: the pool, ccpool_…; browser: the environment's name.",
-    ),
+    key("environment", Shape::Text, "managed: the environment's id; runner: the pool, ccpool_…."),
     key("routine", Shape::Text, "routine: its id."),
     key("agent", Shape::Text, "managed: the id of the agent that works in the session."),
     key(

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{PrStrategy, Task, is_default};
+use super::{PrStrategy, Task};
 use crate::values::units::Millis;
 
 /// The name of the agent that works in the cloud.
@@ -51,12 +51,12 @@ pub struct Cloud {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<Transport>,
     /// Whether commits that the task builds on may be pushed to the remote, where a session finds them.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub push: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub push: Option<bool>,
     /// The remote that is pushed to and looked at; `origin` where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote: Option<String>,
-    /// `managed`: the environment's id. `runner`: the pool. `browser`: the environment's name.
+    /// `managed`: the environment's id. `runner`: the pool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<String>,
     /// `routine`: its id.
@@ -75,8 +75,8 @@ pub struct Cloud {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settle: Option<Millis>,
     /// `browser`: whether the tab stays open when the task is over.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub keep_tabs: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_tabs: Option<bool>,
 }
 
 impl Cloud {
@@ -84,12 +84,12 @@ impl Cloud {
         self.remote.as_deref().unwrap_or("origin")
     }
 
-    /// What this one says, and where it says nothing, what the weaker one does. `push` is the user's word for everything.
+    /// What this one says, and where it says nothing, what the weaker one does.
     pub fn over(self, weaker: &Cloud) -> Cloud {
         let weaker = weaker.clone();
         Cloud {
             transport: self.transport.or(weaker.transport),
-            push: self.push || weaker.push,
+            push: self.push.or(weaker.push),
             remote: self.remote.or(weaker.remote),
             environment: self.environment.or(weaker.environment),
             routine: self.routine.or(weaker.routine),
@@ -97,7 +97,36 @@ impl Cloud {
             token_variable: self.token_variable.or(weaker.token_variable),
             max_sessions: self.max_sessions.or(weaker.max_sessions),
             settle: self.settle.or(weaker.settle),
-            keep_tabs: self.keep_tabs || weaker.keep_tabs,
+            keep_tabs: self.keep_tabs.or(weaker.keep_tabs),
+        }
+    }
+
+    /// Keys that some transports do not read.
+    pub const KEYS: [&'static str; 5] = ["environment", "routine", "agent", "token_variable", "keep_tabs"];
+
+    /// Whether one of these keys is said.
+    pub fn says(&self, key: &str) -> bool {
+        match key {
+            "environment" => self.environment.is_some(),
+            "routine" => self.routine.is_some(),
+            "agent" => self.agent.is_some(),
+            "token_variable" => self.token_variable.is_some(),
+            "keep_tabs" => self.keep_tabs.is_some(),
+            _ => false,
+        }
+    }
+
+    /// Whether its transport reads one of these keys. Without a transport that is not known, and an error already.
+    pub fn heeds(&self, key: &str) -> bool {
+        use Transport::{Browser, Managed, Routine, Runner};
+        let Some(transport) = self.transport else { return true };
+        match key {
+            "environment" => matches!(transport, Managed | Runner),
+            "routine" => transport == Routine,
+            "agent" => transport == Managed,
+            "token_variable" => matches!(transport, Routine | Managed),
+            "keep_tabs" => transport == Browser,
+            _ => true,
         }
     }
 
@@ -106,7 +135,7 @@ impl Cloud {
         let lacks = |key: &str, what: &str| Some(format!("say `cloud: {{{key}: …}}`, {what}"));
         match self.transport {
             None => lacks("transport", "one of routine, managed, runner and browser"),
-            _ if !self.push => Some(
+            _ if self.push != Some(true) => Some(
                 "it pushes the commits that the task builds on to the remote, where the session finds them; \
                  allow that with `cloud: {push: true}`"
                     .to_owned(),
@@ -191,7 +220,7 @@ mod tests {
 
     #[test]
     fn each_transport_says_what_it_lacks_and_push_is_asked_for() {
-        let of = |transport, push| Cloud { transport: Some(transport), push, ..Cloud::default() };
+        let of = |transport, push| Cloud { transport: Some(transport), push: Some(push), ..Cloud::default() };
         let lacks = |cloud: Cloud| cloud.missing().unwrap_or_default();
         assert!(lacks(Cloud::default()).contains("transport"));
         assert!(lacks(of(Transport::Routine, false)).contains("cloud: {push: true}"));
@@ -201,6 +230,29 @@ mod tests {
         assert_eq!(of(Transport::Browser, true).missing(), None);
         let routine = Cloud { routine: Some("trig_1".into()), ..of(Transport::Routine, true) };
         assert_eq!(routine.missing(), None);
+    }
+
+    #[test]
+    fn a_task_takes_back_what_the_config_allows_and_an_old_log_still_tells_it() {
+        let said = |text: &str| serde_json::from_str::<Cloud>(text).unwrap();
+        let config = said(r#"{"transport":"browser","push":true,"keep_tabs":true}"#);
+        let own = said(r#"{"push":false,"keep_tabs":false}"#).over(&config);
+        assert_eq!((own.push, own.keep_tabs), (Some(false), Some(false)));
+        assert!(own.missing().unwrap().contains("push: true"));
+        assert_eq!(Cloud::default().over(&config), config);
+    }
+
+    #[test]
+    fn what_a_transport_does_not_read_is_known() {
+        let idle = |transport| {
+            let cloud = Cloud { transport: Some(transport), ..Cloud::default() };
+            Cloud::KEYS.into_iter().filter(|key| !cloud.heeds(key)).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(idle(Transport::Browser), "environment routine agent token_variable");
+        assert_eq!(idle(Transport::Routine), "environment agent keep_tabs");
+        assert_eq!(idle(Transport::Managed), "routine keep_tabs");
+        assert_eq!(idle(Transport::Runner), "routine agent token_variable keep_tabs");
+        assert!(Cloud::KEYS.into_iter().all(|key| Cloud::default().heeds(key)));
     }
 
     #[test]

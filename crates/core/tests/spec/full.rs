@@ -268,7 +268,7 @@ fn a_task_has_every_field() {
         auto_pr_timeout: Some(Millis::from_secs(90)),
         cloud: Some(Box::new(Cloud {
             transport: Some(Transport::Managed),
-            push: true,
+            push: Some(true),
             remote: Some("fork".into()),
             environment: Some("env_1".into()),
             routine: Some("r_1".into()),
@@ -276,7 +276,7 @@ fn a_task_has_every_field() {
             token_variable: Some("CLOUD_KEY".into()),
             max_sessions: Some(3),
             settle: Some(Millis::from_secs(600)),
-            keep_tabs: true,
+            keep_tabs: Some(true),
         })),
         ..Task::new(id("api"), Work::Prompt("Build it.\n".into()))
     };

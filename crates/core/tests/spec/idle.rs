@@ -27,6 +27,34 @@ fn keys_with_an_effect_are_not_told() {
 }
 
 #[test]
+fn keys_that_the_transport_of_a_task_does_not_read_are_told() {
+    let idle = |cloud: &str| said(&with(&format!("agent: cloud\ncloud: {{ push: true, {cloud} }}")));
+    for (cloud, key) in [
+        ("transport: browser, environment: e", "environment"),
+        ("transport: managed, agent: a, environment: e, routine: r", "routine"),
+        ("transport: routine, routine: r, agent: a", "agent"),
+        ("transport: runner, environment: e, token_variable: T", "token_variable"),
+        ("transport: routine, routine: r, keep_tabs: false", "keep_tabs"),
+    ] {
+        let told = idle(cloud);
+        assert!(told.contains(&format!("'{key}' of 'cloud' has no effect")), "{cloud}: {told}");
+    }
+    assert_eq!(idle("transport: managed, agent: a, environment: e, token_variable: T"), "");
+    // One of the tasks reads it.
+    let shared = "config: { agent: cloud, cloud: { push: true, transport: routine, routine: r } }\ntasks:\n  \
+                  - { id: a, prompt: x }\n  - { id: b, prompt: x, cloud: { transport: browser } }\n";
+    assert_eq!(said(shared), "");
+}
+
+#[test]
+fn a_model_is_told_to_have_no_effect_in_the_cloud() {
+    let cloud = "agent: cloud\ncloud: { transport: browser, push: true }\nmodel: opus";
+    let told = said(&with(cloud));
+    assert!(told.contains("'model' has no effect on agents in the cloud"), "{told}");
+    assert_eq!(said(&with(&format!("{cloud}\nfallback_agents: [claude]"))), "");
+}
+
+#[test]
 fn settings_of_the_cloud_are_checked_where_they_stand() {
     let told = said(&with(
         "agent: cloud\ncloud: { transport: pigeon, max_sessions: 0, token_variable: sk-ant-1, rutine: x }",

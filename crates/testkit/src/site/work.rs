@@ -63,7 +63,7 @@ fn wait_for_load(shared: &Shared, id: &str) {
     let loads =
         || shared.inner().sessions.iter().find(|session| session.id == id).map_or(0, |session| session.loads);
     let (before, deadline) = (loads(), Instant::now() + FOR_EVER);
-    while loads() == before && Instant::now() < deadline {
+    while (loads() == before || shared.inner().faults.hangs_for_good) && Instant::now() < deadline {
         sleep(STEP);
     }
 }
@@ -81,6 +81,7 @@ fn push_from(folder: &Path, bare: &Path, session: &Session) -> Result<String, St
     let said = |error: std::io::Error| error.to_string();
     let (from, to) = (bare.to_string_lossy(), folder.to_string_lossy());
     git(Path::new("/"), &["clone", "--quiet", "--branch", &session.branch, &from, &to])?;
+    let mut is_changed = false;
     for line in session.prompt.lines() {
         let Some((path, text)) = line.trim().strip_prefix("Write ").and_then(|rest| rest.split_once(": "))
         else {
@@ -91,6 +92,10 @@ fn push_from(folder: &Path, bare: &Path, session: &Session) -> Result<String, St
             fs::create_dir_all(parent).map_err(said)?;
         }
         fs::write(file, format!("{text}\n")).map_err(said)?;
+        is_changed = true;
+    }
+    if !is_changed {
+        fs::write(folder.join(format!("{}.txt", session.id)), "done\n").map_err(said)?;
     }
     let branch = format!("claude/do-it-{}", session.id.to_lowercase());
     git(folder, &["add", "--all"])?;

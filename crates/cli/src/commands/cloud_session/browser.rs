@@ -1,6 +1,6 @@
 //! Sessions behind a web page, as a transport of the engine's.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use conductor_browser::driver::{DriveError, Driver, Prompt, Status};
@@ -8,7 +8,7 @@ use conductor_browser::settings::{Places, Settings};
 use conductor_core::plan::Cloud;
 use conductor_core::run::event::FailureClass;
 use conductor_engine::agents::cloud::transport::{
-    Assignment, LONGEST_PROMPT, Line, Observed, Refusal, SessionName, State, Surroundings, Transport,
+    Assignment, LONGEST_PROMPT, Line, Observed, Refusal, SessionName, State, Surroundings, Transport, notice,
 };
 
 use crate::settings::browser;
@@ -26,9 +26,11 @@ struct Behind {
 }
 
 pub(super) fn transport(cloud: &Cloud, around: &Surroundings) -> Result<Box<dyn Transport>, Refusal> {
+    // The record of a task is at `cloud/TASK` in the run's folder.
+    let run = around.folder.parent().and_then(Path::parent).unwrap_or(&around.folder);
     let settings =
-        browser::settings().map_err(|error| Refusal::refused(FailureClass::Unstartable, error.message()))?;
-    let settings = Settings { keep_tabs: cloud.keep_tabs, ..settings };
+        browser::of_run(run).map_err(|error| Refusal::refused(FailureClass::Unstartable, error.message()))?;
+    let settings = Settings { keep_tabs: cloud.keep_tabs.unwrap_or_default(), ..settings };
     let (places, folder) = (Places::in_home(&around.home), around.folder.clone());
     Ok(Box::new(Behind { settings, places, folder, driver: None, over: false }))
 }
@@ -36,7 +38,7 @@ pub(super) fn transport(cloud: &Cloud, around: &Surroundings) -> Result<Box<dyn 
 impl Behind {
     fn driver(&mut self, mark: &str, title: &str) -> Result<&mut Driver, Refusal> {
         if self.driver.is_none() {
-            let driver = Driver::new(self.settings.clone(), self.places.clone(), mark, title);
+            let driver = Driver::new(self.settings.clone(), self.places.clone(), (mark, title), notice);
             self.driver = Some(driver.map_err(|error| refused(&error))?);
         }
         self.driver.as_mut().ok_or(Refusal::Unable("the browser is gone"))
@@ -84,7 +86,6 @@ impl Transport for Behind {
     fn observe(&mut self, session: &SessionName, patience: Duration) -> Result<Observed, Refusal> {
         let driver = self.at(session)?;
         let seen = driver.observe(patience).map_err(|error| refused(&error))?;
-        let notes = driver.notes();
         let state = match seen.status {
             Status::Provisioning(_) | Status::Working | Status::Unknown => State::Working,
             Status::Idle => State::Idle,
@@ -92,8 +93,7 @@ impl Transport for Behind {
             Status::Failed(why) => State::Ended(why),
         };
         self.over = matches!(state, State::Idle | State::Ended(_));
-        let mut said: Vec<Line> = notes.into_iter().map(Line::Note).collect();
-        said.extend(seen.said.into_iter().map(Line::Text));
+        let mut said: Vec<Line> = seen.said.into_iter().map(Line::Text).collect();
         said.extend(seen.limited.map(Line::Waiting));
         Ok(Observed { said, ..Observed::state(state) })
     }
@@ -104,8 +104,16 @@ impl Transport for Behind {
     }
 
     fn open_pull_request(&mut self, session: &SessionName) -> Result<String, Refusal> {
-        self.at(session)?.create_pull_request().map_err(|error| refused(&error))?;
-        Ok(session.recorded().to_owned())
+        self.at(session)?.create_pull_request().map_err(|error| refused(&error))
+    }
+}
+
+/// However its attempt ends: the next one opens a tab of its own.
+impl Drop for Behind {
+    fn drop(&mut self) {
+        if let Some(driver) = &mut self.driver {
+            driver.let_go();
+        }
     }
 }
 
@@ -127,7 +135,7 @@ fn refused(error: &DriveError) -> Refusal {
             FailureClass::Unstartable
         }
         DriveError::Page(conductor_browser::page::PageError::NoBrowser(_)) => FailureClass::Unstartable,
-        DriveError::Step { .. } => FailureClass::Rejected,
+        DriveError::Step { .. } | DriveError::NoPullRequest(_) => FailureClass::Rejected,
         DriveError::Page(_) | DriveError::NotRecovered { .. } => FailureClass::Provider,
     };
     Refusal::refused(class, message)

@@ -39,6 +39,12 @@ fn branches(world: &World) -> String {
     git(world, &["ls-remote", "--heads", "origin"])
 }
 
+/// What the run has recorded, in millionths of a dollar.
+fn recorded_cost(world: &World) -> u64 {
+    let query = "SELECT sum(json_extract(body, '$.usage_reported.usage.cost')) FROM events";
+    world.try_sql(query).ok().and_then(|sum| sum.trim().parse().ok()).unwrap_or(0)
+}
+
 fn sessions(world: &World) -> Vec<Value> {
     let text = fs::read_to_string(world.home().join("sessions.jsonl")).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -100,6 +106,27 @@ fn a_failed_check_goes_back_to_the_same_session() {
     ));
     conductor(&world, &["run", "../tasks.yaml"]).expect(0);
     assert_eq!(provider.submitted().len(), 1);
+    assert_eq!(recorded_cost(&world), 400_000, "each driver reads all of it, and it is billed once");
+}
+
+#[test]
+fn what_a_session_cost_counts_once_however_many_drivers_it_had() {
+    let (mut world, provider) =
+        world(&format!("config: {{ agent: cloud, {MANAGED} }}\ntasks: [{{ id: a, prompt: 'do: wait' }}]\n"));
+    world.without_grace();
+    let live = start(&world, &[]);
+    wait_for("its cost so far", || (recorded_cost(&world) == 250_000).then_some(()));
+    live.signal(Signal::KILL);
+    drop(live.ended());
+    let resumed = world.spawn(&mut command(&world, &["run", "--resume"]));
+    wait_for("another driver", || {
+        let told = conductor(&world, &["logs", "a"]).stdout;
+        told.contains("goes on with the session sesn_1").then_some(())
+    });
+    conductor(&world, &["task", "send", "a", "now do: work"]).expect(0);
+    resumed.ended().expect(0);
+    assert_eq!(provider.submitted().len(), 1);
+    assert_eq!(recorded_cost(&world), 400_000);
 }
 
 #[test]
@@ -170,25 +197,64 @@ fn a_session_of_a_cancelled_task_is_stopped() {
     assert!(!left.contains("heads/conductor-anchor"), "{left}");
 }
 
-#[test]
-fn limits_of_the_provider_are_waited_for_and_a_bad_token_is_told() {
+fn tell_limits_and_bad_tokens(settings: &str, variable: &str) {
     let (mut world, provider) = world(&format!(
-        "config: {{ agent: cloud, {ROUTINE}, retry_policy: {{ initial_delay: 0 }} }}\ntasks:\n  \
+        "config: {{ agent: cloud, {settings}, retry_policy: {{ initial_delay: 0 }} }}\ntasks:\n  \
          - {{ id: busy, prompt: 'do: busy' }}\n  - {{ id: limited, prompt: 'do: limited' }}\n  - {{ id: down, prompt: 'do: down' }}\n"
     ));
+    if settings == RUNNER {
+        put_claude(&mut world, &provider);
+    }
     conductor(&world, &["run", "../tasks.yaml"]).expect(0);
-    assert_eq!(provider.submitted().len(), 3);
-    assert_eq!(world.logged("provider_parked").len(), 3);
-    world.set("CLAUDE_ROUTINE_TOKEN", "wrong");
+    assert_eq!(provider.submitted().len(), 3, "{settings}");
+    assert_eq!(world.logged("provider_parked").len(), 3, "{settings}");
+    world.set(variable, "wrong");
     conductor(&world, &["run", "../tasks.yaml", "--only", "busy"]).expect(100).says("401");
     // With tasks left, nothing more is asked with it: the run waits for another token.
-    world.set("CLAUDE_ROUTINE_TOKEN", "revoked-token");
+    world.set(variable, "revoked-token");
     conductor(&world, &["run", "../tasks.yaml"]).expect(7).says("403");
-    world.unset("CLAUDE_ROUTINE_TOKEN");
-    conductor(&world, &["run", "../tasks.yaml", "--only", "busy"])
-        .expect(100)
-        .says("CLAUDE_ROUTINE_TOKEN is not set");
-    assert_eq!(provider.submitted().len(), 3);
+    if settings != RUNNER {
+        world.unset(variable);
+        let unset = conductor(&world, &["run", "../tasks.yaml", "--only", "busy"]);
+        unset.expect(100).says(&format!("{variable} is not set"));
+    }
+    assert_eq!(provider.submitted().len(), 3, "{settings}");
+}
+
+#[test]
+fn limits_of_the_provider_are_waited_for_and_a_bad_token_is_told() {
+    tell_limits_and_bad_tokens(ROUTINE, "CLAUDE_ROUTINE_TOKEN");
+}
+
+#[test]
+fn limits_of_the_managed_agents_api_are_waited_for_and_a_bad_key_is_told() {
+    tell_limits_and_bad_tokens(MANAGED, "ANTHROPIC_API_KEY");
+}
+
+#[test]
+fn limits_that_claude_tells_are_waited_for_and_a_bad_login_is_told() {
+    tell_limits_and_bad_tokens(RUNNER, "CLAUDE_CODE_OAUTH_TOKEN");
+}
+
+#[test]
+fn a_prompt_that_is_too_long_is_told_by_every_route() {
+    for settings in [ROUTINE, MANAGED, RUNNER] {
+        let task = |words: &str| {
+            format!(
+                "config: {{ agent: cloud, {settings} }}\ntasks: [{{ id: a, prompt: 'do: work {words}' }}]\n"
+            )
+        };
+        let (mut world, provider) = world(&task(&"x".repeat(65_600)));
+        put_claude(&mut world, &provider);
+        conductor(&world, &["run", "../tasks.yaml"]).expect(100).says("at most 65536");
+        assert!(!branches(&world).contains("anchor"), "{settings}: it was not even pushed");
+        if settings == RUNNER {
+            // Few enough characters, and more bytes than an argument of a program may have.
+            world.write("tasks.yaml", &task(&"ü".repeat(62_000)));
+            conductor(&world, &["run", "../tasks.yaml"]).expect(100).says("claude takes at most");
+        }
+        assert!(provider.submitted().is_empty(), "{settings}");
+    }
 }
 
 #[test]
@@ -229,10 +295,14 @@ fn put_claude(world: &mut World, provider: &Provider) {
     let bin = world.path("bin");
     fs::create_dir(&bin).unwrap();
     let script = format!(
-        "#!/bin/sh\nprintf '%s\\n' \"$*\" > {0}/args\npython3 - \"$2\" <<'END'\nimport json, sys, urllib.request\n\
+        "#!/bin/sh\nprintf '%s\\n' \"$*\" > {0}/args\npython3 - \"$2\" <<'END'\nimport json, os, sys, urllib.error, urllib.request\n\
          body = json.dumps({{'text': sys.argv[1]}}).encode()\n\
-         request = urllib.request.Request('{1}/v1/claude_code/routines/x/fire', body, {{'Authorization': 'Bearer good-token'}})\n\
-         answer = json.load(urllib.request.urlopen(request))\n\
+         token = os.environ.get('CLAUDE_CODE_OAUTH_TOKEN', 'good-token')\n\
+         request = urllib.request.Request('{1}/v1/claude_code/routines/x/fire', body, {{'Authorization': 'Bearer ' + token}})\n\
+         try:\n  answer = json.load(urllib.request.urlopen(request))\n\
+         except urllib.error.HTTPError as error:\n  \
+         print(json.dumps({{'is_error': True, 'api_error_status': error.code, 'result': 'API Error: %d' % error.code}}))\n  \
+         sys.exit(1)\n\
          print(json.dumps({{'session_id': answer['claude_code_session_id'], 'url': answer['claude_code_session_url']}}))\nEND\n",
         world.path("").display(),
         provider.url

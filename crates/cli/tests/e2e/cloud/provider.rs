@@ -149,6 +149,7 @@ fn serve(state: &State, socket: TcpStream) {
                 state.told.lock().unwrap().push(words.clone());
                 tell(state, &id, json!({"type": "user.message"}));
                 mend(state, &mark, &words);
+                tell(state, &id, cost(40));
                 tell(state, &id, json!({"type": "session.status_idle", "stop_reason": {"type": "end_turn"}}));
             }
             answer(socket, 200, "", &json!({}));
@@ -211,19 +212,20 @@ fn create(state: &State, socket: TcpStream, body: &Value) {
         work(state, &prompt);
     }
     if deed(&prompt) == "wait" {
-        return;
+        return tell(state, &id, cost(25));
     }
     tell(
         state,
         &id,
         json!({"type": "agent.message", "content": [{"type": "text", "text": "All is done and pushed."}]}),
     );
-    tell(
-        state,
-        &id,
-        json!({"type": "session.usage", "usage": {"list_cost": {"amount": "25", "currency": "USD"}}}),
-    );
+    tell(state, &id, cost(25));
     tell(state, &id, json!({"type": "session.status_idle", "stop_reason": {"type": "end_turn"}}));
+}
+
+/// In cents, of the whole session so far.
+fn cost(cents: u32) -> Value {
+    json!({"type": "session.usage", "usage": {"list_cost": {"amount": cents.to_string(), "currency": "USD"}}})
 }
 
 fn mark_of_session(state: &State, id: &str) -> String {

@@ -54,7 +54,12 @@ fn a_cloud_task_gets_a_pull_request_of_its_own_where_it_wants_one() {
     let pulls = forge.pulls();
     assert_eq!(pulls.len(), 1, "{pulls:?}");
     assert!(pulls[0]["head"]["ref"].as_str().unwrap().starts_with("claude/"));
-    assert!(pulls[0]["body"].as_str().unwrap().contains("https://claude.example/code/session_"));
+    let body = text(&pulls[0]["body"]);
+    for part in
+        ["https://claude.example/code/session_", "## Ledger", "- Branch: `claude/", "- Cost so far: not told"]
+    {
+        assert!(body.contains(part), "{part}: {body}");
+    }
 }
 
 /// Each task's own work is in its own pull request, with every agent: compared with the one that landed before it.

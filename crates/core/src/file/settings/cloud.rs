@@ -8,7 +8,7 @@ pub(super) fn read(r: &mut Report<'_>, _: &str, node: &Node) -> Option<Cloud> {
     let mut fields = Fields::of(r, "cloud", CLOUD, node)?;
     let cloud = Cloud {
         transport: fields.get(r, "transport", choice(&Transport::NAMES)),
-        push: fields.get(r, "push", flag).unwrap_or_default(),
+        push: fields.get(r, "push", flag),
         remote: fields.get(r, "remote", name),
         environment: fields.get(r, "environment", text),
         routine: fields.get(r, "routine", name),
@@ -16,7 +16,7 @@ pub(super) fn read(r: &mut Report<'_>, _: &str, node: &Node) -> Option<Cloud> {
         token_variable: fields.get(r, "token_variable", variable),
         max_sessions: fields.get(r, "max_sessions", count(1..=MAX_SESSIONS)),
         settle: fields.get(r, "settle", time_limit),
-        keep_tabs: fields.get(r, "keep_tabs", flag).unwrap_or_default(),
+        keep_tabs: fields.get(r, "keep_tabs", flag),
     };
     fields.finish(r, |_| false);
     Some(cloud)

@@ -16,10 +16,11 @@ use serde_json::json;
 use super::ending::{no_remote, refused, told, unkept};
 use super::looking::{Look, Looking};
 use super::managed::Managed;
+use super::pull_request::Refused;
 use super::record::{Record, Stage, Submission};
 use super::routine::Routine;
 use super::runner::Runner;
-use super::telling::{End, Job, Word, listen, note, tell, tell_end};
+use super::telling::{End, Job, Meter, Word, listen, note, tell, tell_end};
 use super::transport::{Assignment, Factory, LONGEST_PROMPT, Refusal, SessionName, Surroundings, Transport};
 use super::{POLL, words};
 use crate::git::GitError;
@@ -47,7 +48,9 @@ pub(super) struct Driver {
     /// What is recorded once the coordinator has been told how it ended. Before that, a driver that is killed has handed in
     /// nothing, and the next one hands in the same.
     pub(super) afterwards: Option<Stage>,
-    run: String,
+    /// A pull request that could not be opened so far.
+    pub(super) refused: Refused,
+    pub(super) run: String,
     /// Held as long as this lives: two drivers of a task never act on one record.
     _alone: File,
 }
@@ -105,6 +108,7 @@ impl Driver {
             poll,
             looking,
             afterwards: None,
+            refused: Refused::default(),
             run,
             _alone: alone,
         })
@@ -149,6 +153,7 @@ impl Driver {
             at: wall().0,
             anchored: false,
             pull_request: None,
+            meter: Meter::default(),
         };
         self.checked_prompt(&submission)?;
         let url = self.courier.shown_url();

@@ -17,6 +17,10 @@ use crate::host::clock::wall;
 const CONNECT: Duration = Duration::from_secs(20);
 const LONGEST: Duration = Duration::from_secs(60);
 
+/// A stream is given up after so long and opened again, whatever it says: one whose other end is gone is silent for ever, and so
+/// is one of a session that does nothing. What was missed is read when it is opened.
+const LONGEST_STREAM: Duration = Duration::from_secs(120);
+
 /// No answer is longer than this.
 const MOST: u64 = 16 << 20;
 
@@ -25,6 +29,7 @@ const SHOWN: usize = 300;
 
 pub(crate) struct Client {
     agent: Agent,
+    streams: Agent,
     pub(crate) base: String,
     headers: Vec<(&'static str, String)>,
 }
@@ -32,7 +37,17 @@ pub(crate) struct Client {
 impl Client {
     /// Asks the provider at this address, with these headers each time.
     pub(crate) fn new(base: &str, headers: Vec<(&'static str, String)>) -> Client {
-        Client { agent: agent(Some(LONGEST)), base: base.trim_end_matches('/').to_owned(), headers }
+        Client {
+            agent: agent(Some(LONGEST), None),
+            streams: agent(None, Some(LONGEST_STREAM)),
+            base: base.trim_end_matches('/').to_owned(),
+            headers,
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn with_streams_of(self, longest: Duration) -> Client {
+        Client { streams: agent(None, Some(longest)), ..self }
     }
 
     pub(crate) fn post(&self, path: &str, body: &Value) -> Result<Value, Refusal> {
@@ -51,12 +66,12 @@ impl Client {
         answered(request.call())
     }
 
-    /// An answer that goes on for as long as there is something to tell.
+    /// An answer that goes on while there is something to tell, up to a limit.
     pub(crate) fn stream(&self, path: &str) -> Result<impl std::io::Read + Send + 'static, Refusal> {
         let request = self
             .headers
             .iter()
-            .fold(agent(None).get(self.url(path)), |request, (name, value)| request.header(*name, value));
+            .fold(self.streams.get(self.url(path)), |request, (name, value)| request.header(*name, value));
         let response =
             request.header("accept", "text/event-stream").call().map_err(|error| broken(&error))?;
         match response.status().as_u16() {
@@ -70,12 +85,15 @@ impl Client {
     }
 }
 
-fn agent(limit: Option<Duration>) -> Agent {
+/// With a limit for the whole of a request, or one for an answer that comes bit by bit.
+fn agent(limit: Option<Duration>, stream: Option<Duration>) -> Agent {
     // Which authorities are trusted is the machine's to say.
     let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build();
     let config = Agent::config_builder()
         .timeout_global(limit)
         .timeout_connect(Some(CONNECT))
+        .timeout_recv_response(Some(LONGEST))
+        .timeout_recv_body(stream)
         .http_status_as_error(false)
         .max_redirects(0)
         .user_agent(concat!("conductor/", env!("CARGO_PKG_VERSION")))

@@ -107,11 +107,15 @@ impl Transport for Managed {
             session["metadata"]["conductor_attempt"] == assignment.mark
                 || session["title"] == assignment.title
         };
-        Ok(sessions
-            .iter()
-            .find(is_it)
-            .and_then(|session| text(&session["id"]))
-            .map(|id| SessionName::new(id, None)))
+        match sessions.iter().find(is_it).map(|session| text(&session["id"])) {
+            Some(Some(id)) => Ok(Some(SessionName::new(id, None))),
+            Some(None) => Err(Refusal::Unsure("its list names the session without an id".to_owned())),
+            None if sessions.len() >= LOOKED_THROUGH as usize || text(&answer["next_page"]).is_some() => {
+                let why = format!("it has more than the {LOOKED_THROUGH} sessions that were looked through");
+                Err(Refusal::Unsure(why))
+            }
+            None => Ok(None),
+        }
     }
 
     fn send(&mut self, session: &SessionName, words: &str) -> Result<(), Refusal> {
@@ -230,7 +234,8 @@ fn words_of(event: &Value) -> Vec<String> {
 }
 
 /// Everything that happens in a session, for as long as anything listens. The stream is opened first and what was before
-/// is read then: nothing is lost in between, and what comes twice is known by its id.
+/// is read then: nothing is lost in between, and what comes twice is known by its id. A stream lasts a while only, so that
+/// everything is read again now and then.
 fn follow(client: &Client, id: &str, sender: &Sender<Result<Value, Refusal>>) {
     loop {
         let heard = match client.stream(&format!("/v1/sessions/{id}/stream")) {
@@ -280,5 +285,97 @@ pub(super) fn passes(refusal: &Refusal) -> bool {
         Refusal::Unsure(_) => true,
         Refusal::Refused { class, .. } => class.is_outage() || *class == FailureClass::UsageLimit,
         Refusal::Unable(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// A provider that answers each request by its first line; nothing leaves the connection open and silent.
+    fn provider(answer: impl Fn(&str) -> Option<Value> + Send + Sync + 'static) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let answer = Arc::new(answer);
+        std::thread::spawn(move || {
+            for mut socket in listener.incoming().flatten() {
+                let answer = answer.clone();
+                std::thread::spawn(move || {
+                    let mut bytes = [0; 4096];
+                    let read = socket.read(&mut bytes).unwrap_or(0);
+                    let first =
+                        String::from_utf8_lossy(&bytes[..read]).lines().next().unwrap_or("").to_owned();
+                    let Some(body) = answer(&first) else {
+                        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+                        let _ = socket.write_all(head.as_bytes());
+                        let _ = socket.read(&mut bytes);
+                        return;
+                    };
+                    let body = body.to_string();
+                    let _ = write!(
+                        socket,
+                        "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+                        body.len()
+                    );
+                });
+            }
+        });
+        format!("http://{address}")
+    }
+
+    fn managed(url: &str) -> Managed {
+        let client = Client::new(url, Vec::new()).with_streams_of(Duration::from_millis(200));
+        Managed { client: Arc::new(client), repository_token: None, watched: None }
+    }
+
+    /// Its connection stays open and nothing comes any more: that it is idle is read when the stream is opened again.
+    #[test]
+    fn a_stream_that_fell_silent_is_opened_again_and_what_was_missed_is_read() {
+        let asked = AtomicUsize::new(0);
+        let url = provider(move |first| {
+            let is_history = first.contains("/events?");
+            let is_later = is_history && asked.fetch_add(1, Ordering::SeqCst) > 0;
+            let idle =
+                json!({ "id": "e1", "type": "session.status_idle", "stop_reason": { "type": "end_turn" } });
+            is_history.then(|| json!({ "data": if is_later { vec![idle] } else { Vec::new() } }))
+        });
+        let (mut managed, session) = (managed(&url), SessionName::new("s", None));
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            match managed.observe(&session, Duration::from_millis(100)) {
+                Ok(observed) if observed.state == State::Idle => return,
+                seen => assert!(Instant::now() < deadline, "{seen:?}"),
+            }
+        }
+    }
+
+    fn found(answer: Value) -> Result<Option<SessionName>, Refusal> {
+        let url = provider(move |_| Some(answer.clone()));
+        let settings = Cloud::default();
+        managed(&url).find(&Assignment {
+            title: "Do it (r/t/1)",
+            prompt: "",
+            repository: None,
+            remote: "",
+            branch: "",
+            mark: "r/t/1",
+            max_cost: None,
+            model: None,
+            settings: &settings,
+        })
+    }
+
+    #[test]
+    fn a_list_that_does_not_end_proves_nothing() {
+        let others = |count: u32| vec![json!({ "id": "x", "title": "another" }); count as usize];
+        assert_eq!(found(json!({ "data": others(3) })), Ok(None));
+        assert!(matches!(found(json!({ "data": others(LOOKED_THROUGH) })), Err(Refusal::Unsure(_))));
+        assert!(matches!(found(json!({ "data": others(3), "next_page": "p" })), Err(Refusal::Unsure(_))));
+        let ours = json!({ "id": "y", "metadata": { "conductor_attempt": "r/t/1" } });
+        assert_eq!(found(json!({ "data": [ours] })), Ok(Some(SessionName::new("y", None))));
     }
 }

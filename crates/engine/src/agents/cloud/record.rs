@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use conductor_core::plan::Transport as Kind;
 use serde::{Deserialize, Serialize};
 
+use super::telling::Meter;
 use super::transport::SessionName;
 use crate::git::courier::Tip;
 use crate::host::access;
@@ -51,6 +52,9 @@ pub(super) struct Submission {
     /// The address of the pull request for its work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) pull_request: Option<String>,
+    /// What the coordinator was told of the session's cost.
+    #[serde(default)]
+    pub(super) meter: Meter,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -125,6 +129,7 @@ mod tests {
             at: 0,
             anchored: false,
             pull_request: None,
+            meter: Meter::default(),
         });
         let session = SessionName::new("s", Some("https://x/s".into()));
         record.set(Stage::Live { session, asked: false, before: None }).unwrap();

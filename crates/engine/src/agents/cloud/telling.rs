@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use conductor_core::plan::Cloud;
 use conductor_core::run::event::FailureClass;
+use conductor_core::values::units::Usd;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -123,28 +124,35 @@ pub(super) fn tell_line(line: &Line) {
     });
 }
 
-/// Totals of a session, told as what came since the last time.
-#[derive(Debug, Default)]
+/// What was told of a session's totals, over all drivers that it had: what comes now is told as what came since then.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Meter {
     cost: u64,
     tokens: (u64, u64),
 }
 
 impl Meter {
-    pub(super) fn tell(&mut self, observed: &Observed) {
+    pub(super) fn cost(&self) -> Usd {
+        Usd(self.cost)
+    }
+
+    /// What came since the last time, as a line. A driver that is new to a session reads its totals anew from the
+    /// beginning, so that smaller ones say nothing.
+    pub(super) fn advance(&mut self, observed: &Observed) -> Option<Value> {
         let cost = observed.cost.map_or(self.cost, |cost| cost.0.max(self.cost));
         let tokens = observed.tokens.unwrap_or(self.tokens);
+        let tokens = (tokens.0.max(self.tokens.0), tokens.1.max(self.tokens.1));
         if (cost, tokens) == (self.cost, self.tokens) {
-            return;
+            return None;
         }
-        let since = |now: u64, before: u64| now.saturating_sub(before);
-        tell(&json!({
+        let line = json!({
             "type": "usage",
-            "cost": since(cost, self.cost),
-            "input": since(tokens.0, self.tokens.0),
-            "output": since(tokens.1, self.tokens.1),
-        }));
+            "cost": cost - self.cost,
+            "input": tokens.0 - self.tokens.0,
+            "output": tokens.1 - self.tokens.1,
+        });
         (self.cost, self.tokens) = (cost, tokens);
+        Some(line)
     }
 }
 
@@ -158,5 +166,30 @@ pub(super) fn tell_end(end: &End, now: i64) {
             );
         }
         End::Left => tell(&json!({ "type": "left" })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::transport::State;
+    use super::*;
+
+    fn used(meter: &mut Meter, cost: u64, tokens: (u64, u64)) -> Option<(u64, u64, u64)> {
+        let observed =
+            Observed { cost: Some(Usd(cost)), tokens: Some(tokens), ..Observed::state(State::Working) };
+        let line = meter.advance(&observed)?;
+        let number = |key: &str| line[key].as_u64().unwrap();
+        Some((number("cost"), number("input"), number("output")))
+    }
+
+    #[test]
+    fn a_driver_that_reads_everything_anew_tells_only_what_is_new() {
+        let mut meter = Meter::default();
+        assert_eq!(used(&mut meter, 25, (10, 2)), Some((25, 10, 2)));
+        let kept = serde_json::to_string(&meter).unwrap();
+        let mut after: Meter = serde_json::from_str(&kept).unwrap();
+        assert_eq!(used(&mut after, 0, (4, 1)), None, "it has not read all of it yet");
+        assert_eq!(used(&mut after, 25, (10, 2)), None);
+        assert_eq!(used(&mut after, 40, (15, 2)), Some((15, 5, 0)));
     }
 }

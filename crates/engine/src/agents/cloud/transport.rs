@@ -120,6 +120,11 @@ impl Refusal {
     }
 }
 
+/// Tells the user something at once, while a call is still under way.
+pub fn notice(words: &str) {
+    super::telling::note(words);
+}
+
 pub trait Transport {
     /// Creates one session and submits the prompt to it. Anything but a session it knows of and a plain refusal is
     /// `Unsure`: then the caller looks with `find` and at the remote, and never calls this again without the user's word.
@@ -140,7 +145,7 @@ pub trait Transport {
     /// Ends what the session is doing, within moments, and lets go of it (a tab is closed unless `keep_tabs`).
     fn stop(&mut self, session: &SessionName) -> Result<(), Refusal>;
 
-    /// Opens a pull request by the provider's own means, where no forge can be asked; its address.
+    /// Opens a pull request by the provider's own means, where no forge can be asked; its address, once it is there.
     fn open_pull_request(&mut self, _session: &SessionName) -> Result<String, Refusal> {
         Err(Refusal::Unable("it has no means of its own to open a pull request"))
     }

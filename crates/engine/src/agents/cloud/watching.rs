@@ -11,7 +11,7 @@ use super::ending::{refused, told};
 use super::looking::{Found, Look};
 use super::managed::passes;
 use super::record::Stage;
-use super::telling::{End, Meter, note, tell, tell_line};
+use super::telling::{End, note, tell, tell_line};
 use super::transport::{Line, Observed, SessionName, State};
 
 /// How long one look at a session waits for something to happen: what the coordinator says is not kept waiting longer.
@@ -38,7 +38,6 @@ struct Watch {
     /// Looks at the remote since the session said that it is done.
     idle_looks: u32,
     state: State,
-    meter: Meter,
     last_words: Option<String>,
     asked_often: u32,
 }
@@ -53,7 +52,6 @@ impl Driver {
             looked: None,
             idle_looks: 0,
             state: State::Working,
-            meter: Meter::default(),
             last_words: None,
             asked_often: 0,
         };
@@ -107,12 +105,22 @@ impl Driver {
             }
             tell_line(line);
         }
-        watch.meter.tell(&observed);
+        self.count(&observed);
         if watch.state != observed.state {
             watch.idle_looks = 0;
             watch.looked = None;
         }
         watch.state = observed.state;
+    }
+
+    /// Told first, then recorded: a cost that is told twice errs towards the cap, and one that is never told lifts it.
+    fn count(&mut self, observed: &Observed) {
+        let Some(current) = &mut self.record.current else { return };
+        let Some(line) = current.meter.advance(observed) else { return };
+        tell(&line);
+        if let Err(error) = self.record.keep() {
+            note(format!("what the session cost could not be recorded: {error}"));
+        }
     }
 
     /// Only what is on the remote is work.
