@@ -17,6 +17,7 @@ mod report;
 mod scratch;
 mod screen;
 mod server;
+mod shims;
 mod single;
 mod sync;
 mod view;
@@ -63,15 +64,17 @@ const EXPERTISE: &str = "--expertise";
 const SCREEN: &str = "--screen";
 /// A run that is carried to another machine alone, only printed.
 const SYNC: &str = "--sync";
+/// Shims alone, only printed.
+const SHIMS: &str = "--shims";
 /// Very many worktrees of a large repository alone, only printed; it is no part of the whole, for it needs 40 GB of room.
 const WORKTREES: &str = "--worktrees";
 /// Workers on other machines alone, only printed; it is no part of the whole, for it needs Redis, RabbitMQ and PostgreSQL.
 const WORKERS: &str = "--workers";
-pub(crate) const OPTIONS: [&str; 12] =
-    [QUICK, GIT, AGENTS, SINGLE, SERVER, PLUGINS, CONFINEMENT, EXPERTISE, SCREEN, SYNC, WORKTREES, WORKERS];
+pub(crate) const OPTIONS: [&str; 13] =
+    [QUICK, GIT, AGENTS, SINGLE, SERVER, PLUGINS, CONFINEMENT, EXPERTISE, SCREEN, SYNC, SHIMS, WORKTREES, WORKERS];
 /// Those that need nothing of others.
-const ALONE: [&str; 10] =
-    [GIT, AGENTS, SINGLE, SERVER, PLUGINS, CONFINEMENT, EXPERTISE, SCREEN, SYNC, WORKTREES];
+const ALONE: [&str; 11] =
+    [GIT, AGENTS, SINGLE, SERVER, PLUGINS, CONFINEMENT, EXPERTISE, SCREEN, SYNC, SHIMS, WORKTREES];
 
 pub(crate) fn run(options: &[&str]) -> Result {
     if options.contains(&WORKERS) {
@@ -103,6 +106,7 @@ struct Figures {
     expertise: expertise::Figures,
     screen: screen::Figures,
     sync: sync::Figures,
+    shims: shims::Figures,
 }
 
 pub(crate) fn measure(options: &[&str]) -> Result {
@@ -127,6 +131,7 @@ pub(crate) fn measure(options: &[&str]) -> Result {
         expertise: expertise::measure(&mut scratch)?,
         screen: screen::measure(&mut scratch)?,
         sync: sync::measure(&mut scratch)?,
+        shims: shims::measure(&mut scratch)?,
     };
     let text = report::text(&machine, &figures, many);
     println!("{text}");
@@ -157,6 +162,7 @@ fn alone(options: &[&str], quick: bool, machine: &str, scratch: &mut Scratch) ->
         EXPERTISE => report::expertise_text(machine, &expertise::measure(scratch)?),
         SCREEN => report::screen_text(machine, &screen::measure(scratch)?),
         SYNC => report::sync_text(machine, &sync::measure(scratch)?),
+        SHIMS => report::shims_text(machine, &shims::measure(scratch)?),
         WORKTREES => {
             let tasks = if quick { worktrees::TASKS / 10 } else { worktrees::TASKS };
             report::worktrees_text(machine, &worktrees::measure(tasks, scratch)?)

@@ -7,7 +7,7 @@ use super::contest::{Cell, Contestant};
 use super::core::{Figure, Load};
 use super::graph::{Shape, thousands};
 use super::{
-    Figures, agents, confinement, expertise, git, plugins, screen, server, single, sync, view, workers,
+    Figures, agents, confinement, expertise, git, plugins, screen, server, shims, single, sync, view, workers,
     worktrees,
 };
 use crate::steps::root;
@@ -87,6 +87,11 @@ pub(super) fn single_text(
 /// The full-screen view alone.
 pub(super) fn screen_text(machine: &str, figures: &screen::Figures) -> String {
     head(machine, &screen::goals(figures)) + "\n" + &screen::table(figures)
+}
+
+/// Shims alone.
+pub(super) fn shims_text(machine: &str, figures: &shims::Figures) -> String {
+    head(machine, &shims::goals(figures))
 }
 
 /// The server alone.
@@ -207,6 +212,7 @@ fn goals(figures: &Figures, many: usize) -> Vec<Goal> {
     goals.extend(expertise::goals(&figures.expertise));
     goals.extend(screen::goals(&figures.screen));
     goals.extend(sync::goals(&figures.sync));
+    goals.extend(shims::goals(&figures.shims));
     goals
 }
 

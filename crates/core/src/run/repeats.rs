@@ -49,6 +49,8 @@ pub struct Repeats {
     pub preempted: u32,
     /// How many workers were lost while they were at it, since it was last opened.
     pub lost_workers: u32,
+    /// How many shims were lost while they held an agent of it, since it was last opened.
+    pub lost_shims: u32,
     /// Work that had not landed when its last attempt began on it: whose, and which commit.
     pub stack: BTreeMap<TaskId, String>,
     /// What it would begin on does not fit what has landed: it waits until all of that has.
@@ -126,6 +128,7 @@ impl Run {
                 // What was said on a machine that is gone is gone.
                 repeats.session_at = None;
             }
+            Event::ShimLost { .. } => self.repeats.entry(node).or_default().lost_shims += 1,
             Event::WordsSent { words, unheard, .. } => self.account_words(node, words, *unheard),
             Event::AttemptEnded { outcome, change, .. } => {
                 self.account_end(node, outcome, change.as_deref());

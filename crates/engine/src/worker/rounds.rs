@@ -196,12 +196,13 @@ impl Worker {
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<(), Outcome> {
         let agent = agents::agent(context.plan, context.task.agent_name()).map_err(unfit)?;
-        let left = begins.left.take();
+        let mut left = begins.left.take();
         let told = match &left {
             Some(left) => left.begun.told.clone(),
             None => self.told(context, agent, begins.feedback, session_state, stop).await?,
         };
         let token = self.tool_token(context, &session_state.questions, left.as_deref()).await?;
+        left.iter_mut().for_each(|left| left.is_admitted());
         let tools = token.as_ref().map(|token| &token.access);
         let taking = match left {
             Some(left) => Taking::On(left),
@@ -233,10 +234,7 @@ impl Worker {
             return Err(cut);
         }
         if lost {
-            // That is not the fault of its work, which its next attempt goes on with.
-            transcript.note("[conductor: the process that held its agent was ended, and the agent with it]");
-            self.notice(format!("{}: the process that held its agent was ended", context.order.task));
-            return Err(Outcome::Interrupted);
+            return Err(self.lost_shim(context, transcript));
         }
         if let Some(until) = ending.parked {
             self.park(context.task, until);
@@ -255,6 +253,14 @@ impl Worker {
         }
         self.look_after(context).await;
         self.verify(context, transcript, stop).await.map_err(Outcome::Failed)
+    }
+
+    /// That is not the fault of its work, which its next attempt goes on with.
+    fn lost_shim(&self, context: &AttemptContext<'_>, transcript: &mut Transcript) -> Outcome {
+        transcript.note("[conductor: the process that held its agent was ended, and the agent with it]");
+        let (task, attempt) = (context.order.task.clone(), context.order.attempt);
+        self.report(Input::ShimLost { task, attempt });
+        Outcome::Interrupted
     }
 
     /// What a prompt is told, with all there is to know now.
