@@ -173,7 +173,7 @@ impl Records {
             .await?;
         let hash: Option<String> = row.map(|row| row.get("password"));
         let password = password.to_owned();
-        let fits = tokio::task::spawn_blocking(move || passwords::fits(&password, hash.as_deref())).await;
+        let fits = passwords::in_turn(move || passwords::fits(&password, hash.as_deref())).await;
         Ok(fits.unwrap_or(false))
     }
 
@@ -294,9 +294,9 @@ impl Records {
 /// Beside the threads that serve.
 async fn hashed(password: &str) -> Result<String, UserError> {
     let password = password.to_owned();
-    match tokio::task::spawn_blocking(move || passwords::hash(&password)).await {
-        Ok(hash) => Ok(hash?),
-        Err(error) => Err(passwords::PasswordError::Unkept(error.to_string()).into()),
+    match passwords::in_turn(move || passwords::hash(&password)).await {
+        Some(hash) => Ok(hash?),
+        None => Err(passwords::PasswordError::Unkept("hashing it failed".to_owned()).into()),
     }
 }
 
