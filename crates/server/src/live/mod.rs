@@ -10,9 +10,10 @@ mod output;
 pub(crate) mod sending;
 mod subscription;
 
-pub(crate) use events::{NAMES, OCCASIONS, occasion, told};
+pub(crate) use events::{NAMES, OCCASIONS, isolation, occasion, told};
 pub(crate) use exchanges::Exchanges;
 pub(crate) use feed::Feed;
+pub(crate) use frame::Part;
 pub(crate) use listing::Runs;
 pub(crate) use output::Output;
 pub(crate) use sending::Cut;
