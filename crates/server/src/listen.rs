@@ -25,7 +25,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
-use crate::live::Cut;
+use crate::live::{Cut, Streams};
 
 pub const PORT: u16 = 7420;
 
@@ -182,7 +182,13 @@ fn holder(port: u16) -> Option<String> {
     None
 }
 
-pub(crate) async fn serve(bound: Bound, tls: Option<Tls>, router: Router, stop: impl Future<Output = ()>) {
+pub(crate) async fn serve(
+    bound: Bound,
+    tls: Option<Tls>,
+    router: Router,
+    streams: &Streams,
+    stop: impl Future<Output = ()>,
+) {
     let listener = match TcpListener::from_std(bound.listener) {
         Ok(listener) => listener,
         Err(error) => {
@@ -225,7 +231,8 @@ pub(crate) async fn serve(bound: Bound, tls: Option<Tls>, router: Router, stop: 
         });
     }
     drop(listener);
-    let _ = timeout(END, ending.shutdown()).await;
+    // A connection that became a WebSocket is none of those any more that are waited for here.
+    let _ = timeout(END, async { tokio::join!(ending.shutdown(), streams.end()) }).await;
 }
 
 async fn talk<S>(stream: S, from: SocketAddr, router: Router, watcher: Watcher)

@@ -126,7 +126,7 @@ fn let_go(app: &App, asked: &Asked) -> impl Future<Output = ()> + Send + use<> {
 }
 
 async fn run_socket(app: App, asked: Asked) -> Result<Response> {
-    let let_go = let_go(&app, &asked);
+    let (let_go, stream) = (let_go(&app, &asked), app.streams.begin());
     let feed = app.runs.feed(asked.named("run")?).await?;
     let since = asked.query.whole("since");
     let wants_output = asked.query.flag("output");
@@ -155,7 +155,7 @@ async fn run_socket(app: App, asked: Asked) -> Result<Response> {
                 Err(problem) => drop(queue.send(failed(&problem)).await),
             }
         });
-        sending::speak(socket, sent, let_go).await;
+        sending::speak(socket, sent, let_go, stream).await;
         told.abort();
     }))
 }
@@ -175,7 +175,7 @@ fn not_a_socket() -> Problem {
 }
 
 async fn run_stream(app: App, asked: Asked) -> Result<Response> {
-    let let_go = let_go(&app, &asked);
+    let (let_go, stream) = (let_go(&app, &asked), app.streams.begin());
     let feed = app.runs.feed(asked.named("run")?).await?;
     // A browser that lost the connection says itself where it was.
     let last = asked.header("last-event-id").and_then(|id| id.parse().ok());
@@ -183,7 +183,7 @@ async fn run_stream(app: App, asked: Asked) -> Result<Response> {
     let subscription = Subscription::begin(feed, since).await?;
     let (queue, sent) = sending::queue();
     tokio::spawn(sending::forward_or_cut(subscription, queue, asked.cut));
-    Ok(sending::stream_events(sent, let_go))
+    Ok(sending::stream_events(sent, let_go, stream))
 }
 
 /// Which runs a listener knows already, and how far.
@@ -212,7 +212,7 @@ impl Known {
 }
 
 async fn project_socket(app: App, asked: Asked) -> Result<Response> {
-    let let_go = let_go(&app, &asked);
+    let (let_go, stream) = (let_go(&app, &asked), app.streams.begin());
     let project = app.project(asked.named("project")?).await?;
     let known = match asked.query.text("since") {
         Some(since) => {
@@ -227,19 +227,19 @@ async fn project_socket(app: App, asked: Asked) -> Result<Response> {
     Ok(upgrade.on_upgrade(move |socket| async move {
         let (queue, sent) = sending::queue();
         let told = tokio::spawn(tell_project(app, project, known, queue));
-        sending::speak(socket, sent, let_go).await;
+        sending::speak(socket, sent, let_go, stream).await;
         told.abort();
     }))
 }
 
 async fn all_socket(app: App, asked: Asked) -> Result<Response> {
-    let let_go = let_go(&app, &asked);
+    let (let_go, stream) = (let_go(&app, &asked), app.streams.begin());
     let identity = asked.identity;
     let upgrade = asked.upgrade.ok_or_else(not_a_socket)?;
     Ok(upgrade.on_upgrade(move |socket| async move {
         let (queue, sent) = sending::queue();
         let told = tokio::spawn(tell_all(app, identity, queue));
-        sending::speak(socket, sent, let_go).await;
+        sending::speak(socket, sent, let_go, stream).await;
         told.abort();
     }))
 }

@@ -8,6 +8,7 @@ mod frame;
 mod listing;
 mod output;
 pub(crate) mod sending;
+mod streams;
 mod subscription;
 
 pub(crate) use events::{NAMES, OCCASIONS, isolation, occasion, told};
@@ -17,4 +18,5 @@ pub(crate) use frame::Part;
 pub(crate) use listing::Runs;
 pub(crate) use output::Output;
 pub(crate) use sending::Cut;
+pub(crate) use streams::Streams;
 pub(crate) use subscription::Subscription;
