@@ -44,6 +44,7 @@ const LEFT: Duration = Duration::from_millis(250);
 
 /// How often it is looked whether the end of a run that was just left is read.
 const CATCH_UP: u32 = 50;
+const CATCH_UP_PAUSE: Duration = Duration::from_millis(20);
 
 /// A run as it is now.
 pub(crate) struct Seen {
@@ -123,9 +124,23 @@ impl Feed {
             if self.is_live() || self.store.load(&self.stored.id, self.look(Run::seq)).await?.is_empty() {
                 break;
             }
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(CATCH_UP_PAUSE).await;
         }
         Ok(())
+    }
+
+    /// Whether the run has an event of this number. One that was told may not be read here yet: another server told it.
+    pub(crate) async fn has_come_to(&self, seq: u64) -> Result<bool> {
+        for _ in 0..CATCH_UP {
+            if self.look(Run::seq) >= seq {
+                return Ok(true);
+            }
+            if !self.is_live() {
+                break;
+            }
+            tokio::time::sleep(CATCH_UP_PAUSE).await;
+        }
+        Ok(!self.records(seq.saturating_sub(1)).await?.is_empty())
     }
 
     pub(super) fn is_idle(&self) -> bool {
