@@ -59,14 +59,16 @@ function operation(path, method, described) {
   button.addEventListener("click", async () => {
     let url = path;
     const query = new URLSearchParams();
+    const asked = { method: method.toUpperCase(), headers: {} };
     for (const [one, input] of inputs) {
       if (one.in === "path") url = url.replace(`{${one.name}}`, encodeURIComponent(input.value));
-      else if (input.value !== "") query.set(one.name, input.value);
+      else if (input.value === "") continue;
+      else if (one.in === "header") asked.headers[one.name] = input.value;
+      else query.set(one.name, input.value);
     }
     if ([...query].length > 0) url += `?${query}`;
-    const asked = { method: method.toUpperCase() };
     if (body) {
-      asked.headers = { "content-type": "application/json" };
+      asked.headers["content-type"] = "application/json";
       asked.body = body.value;
     }
     answer.hidden = false;

@@ -12,7 +12,7 @@ use crate::access::codes::Codes;
 use crate::access::throttle::Throttle;
 use crate::access::{Hosts, Identity};
 use crate::layouts::Layouts;
-use crate::live::{Exchanges, Runs};
+use crate::live::{Exchanges, Runs, Streams};
 use crate::metrics::Meter;
 use crate::page::Page;
 use crate::problem::{Problem, Result};
@@ -32,6 +32,7 @@ pub(crate) struct AppParts {
     pub(crate) program: Program,
     pub(crate) runs: Runs,
     pub(crate) exchanges: Exchanges,
+    pub(crate) streams: Streams,
     pub(crate) hosts: Hosts,
     pub(crate) throttle: Throttle,
     pub(crate) codes: Codes,

@@ -102,6 +102,7 @@ impl Server {
             layouts: Layouts::default(),
             webhooks: Webhooks::new(webhooks),
             exchanges: live::Exchanges::default(),
+            streams: live::Streams::default(),
             of_projects: tokio::sync::Mutex::default(),
             editing: Turns::new(&folder, "editing"),
             codes: Codes::of(&home),
@@ -140,7 +141,7 @@ impl Server {
         let telling =
             tokio::spawn(async move { app.webhooks.drive(&app.records, &app.runs, &app.home).await });
         let router = web::serving::router(self.app.clone(), api::routes());
-        listen::serve(self.bound, self.tls, router, stop).await;
+        listen::serve(self.bound, self.tls, router, &self.app.streams, stop).await;
         sweeping.abort();
         telling.abort();
         self.app.webhooks.stop().await;

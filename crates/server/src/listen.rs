@@ -14,6 +14,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use rustix::io::{FdFlags, fcntl_setfd};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use thiserror::Error;
@@ -24,9 +25,12 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
-use crate::live::Cut;
+use crate::live::{Cut, Streams};
 
 pub const PORT: u16 = 7420;
+
+/// What systemd says of the socket to the process that it starts, and to no process of that one.
+pub(crate) const HANDED_OVER: [&str; 4] = ["LISTEN_FDS", "LISTEN_PID", "LISTEN_PIDFDID", "LISTEN_FDNAMES"];
 
 /// Connections at once; further ones wait to be accepted.
 const MOST: usize = 4_096;
@@ -136,6 +140,8 @@ pub fn handed_over(safe: bool) -> Result<Option<Bound>, ListenError> {
     // The first one is the third file, by systemd's own rule; it is opened for us alone.
     #[expect(unsafe_code, reason = "the number of a file that was handed over says nothing of its owner")]
     let socket = unsafe { OwnedFd::from_raw_fd(3) };
+    // It comes open for every process that we start, and who has it could answer in our place.
+    fcntl_setfd(&socket, FdFlags::CLOEXEC).map_err(|error| ListenError::NotHandedOver(error.to_string()))?;
     let bound = of(StdListener::from(socket))?;
     match bound.address.ip().is_loopback() || safe {
         true => Ok(Some(bound)),
@@ -176,7 +182,13 @@ fn holder(port: u16) -> Option<String> {
     None
 }
 
-pub(crate) async fn serve(bound: Bound, tls: Option<Tls>, router: Router, stop: impl Future<Output = ()>) {
+pub(crate) async fn serve(
+    bound: Bound,
+    tls: Option<Tls>,
+    router: Router,
+    streams: &Streams,
+    stop: impl Future<Output = ()>,
+) {
     let listener = match TcpListener::from_std(bound.listener) {
         Ok(listener) => listener,
         Err(error) => {
@@ -219,7 +231,8 @@ pub(crate) async fn serve(bound: Bound, tls: Option<Tls>, router: Router, stop: 
         });
     }
     drop(listener);
-    let _ = timeout(END, ending.shutdown()).await;
+    // A connection that became a WebSocket is none of those any more that are waited for here.
+    let _ = timeout(END, async { tokio::join!(ending.shutdown(), streams.end()) }).await;
 }
 
 async fn talk<S>(stream: S, from: SocketAddr, router: Router, watcher: Watcher)

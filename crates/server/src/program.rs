@@ -13,6 +13,7 @@ use tokio::process::Command;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use crate::listen::HANDED_OVER;
 use crate::problem::{Problem, Result};
 
 /// Of those that run beside each other; others wait.
@@ -33,6 +34,11 @@ pub(crate) struct Program {
     turns: Semaphore,
 }
 
+/// What was meant for the server is not meant for every run that it starts: not how it logs, and not the one file of
+/// metrics that all of them would write.
+const OF_THE_SERVER: [&str; 5] =
+    ["CONDUCTOR_PARALLEL", "CONDUCTOR_UI", "CONDUCTOR_LOG", "CONDUCTOR_STRATEGY", "CONDUCTOR_METRICS_FILE"];
+
 /// What a command said and how it ended.
 #[derive(Debug)]
 pub(crate) struct Said {
@@ -47,14 +53,14 @@ impl Program {
         Program { path, state: state.to_owned(), turns: Semaphore::new(AT_ONCE) }
     }
 
-    fn command(&self, directory: &Path) -> Command {
-        let mut command = Command::new(&self.path);
+    /// Whatever becomes of it, it begins like this.
+    fn command(&self, directory: &Path) -> std::process::Command {
+        let mut command = std::process::Command::new(&self.path);
         command.current_dir(directory).env("CONDUCTOR_HOME", &self.state).env("NO_COLOR", "1");
-        // What was meant for the server is not meant for every run that it starts.
-        for name in ["CONDUCTOR_PARALLEL", "CONDUCTOR_UI", "CONDUCTOR_LOG", "CONDUCTOR_STRATEGY"] {
+        for name in OF_THE_SERVER.into_iter().chain(HANDED_OVER) {
             command.env_remove(name);
         }
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command.stdin(Stdio::null());
         command
     }
 
@@ -66,8 +72,8 @@ impl Program {
         input: Option<&str>,
     ) -> Result<Said> {
         let _turn = self.turns.acquire().await.map_err(|_| Problem::unavailable("the server is stopping"))?;
-        let mut command = self.command(directory);
-        command.args(words);
+        let mut command = Command::from(self.command(directory));
+        command.args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         if input.is_some() {
             command.stdin(Stdio::piped());
         }
@@ -122,11 +128,10 @@ impl Program {
             access::private().create(true).append(true).open(folder.join(name)).map_err(Problem::unavailable)
         };
         let (out, error) = (file("out")?, file("words")?);
-        let mut command = std::process::Command::new(&self.path);
+        let mut command = self.command(directory);
         // What ends the server's group is not meant for it.
         command.process_group(0);
-        command.args(words).current_dir(directory).env("CONDUCTOR_HOME", &self.state).env("NO_COLOR", "1");
-        command.stdin(Stdio::null()).stdout(out).stderr(error);
+        command.args(words).stdout(out).stderr(error);
         let mut child = command.spawn().map_err(|error| unstarted(&self.path, directory, &error))?;
         let pid = child.id();
         // Its end has to be heard of, or it stays as a zombie.
@@ -182,6 +187,18 @@ fn unstarted(program: &Path, directory: &Path, error: &std::io::Error) -> Proble
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Of whatever kind: those that outlive the server begin in the same way.
+    #[test]
+    fn what_is_meant_for_the_server_reaches_no_command() {
+        let program = Program::new("conductor".into(), Path::new("/home"));
+        let command = program.command(Path::new("/"));
+        let removed: Vec<_> =
+            command.get_envs().filter(|(_, value)| value.is_none()).map(|(name, _)| name).collect();
+        for name in OF_THE_SERVER.into_iter().chain(HANDED_OVER) {
+            assert!(removed.contains(&std::ffi::OsStr::new(name)), "{name}");
+        }
+    }
 
     #[test]
     fn a_commands_error_becomes_the_problem() {

@@ -4,8 +4,14 @@ use argon2::Argon2;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _};
 use thiserror::Error;
+use tokio::sync::Semaphore;
 
 pub const SHORTEST: usize = 10;
+
+/// Each takes 19 MiB and a processor for as long as it lasts, and a login needs no credential; others wait.
+const AT_ONCE: usize = 4;
+
+static TURNS: Semaphore = Semaphore::const_new(AT_ONCE);
 
 #[derive(Debug, Error)]
 pub enum PasswordError {
@@ -34,9 +40,41 @@ pub(crate) fn fits(password: &str, hash: Option<&str>) -> bool {
     Argon2::default().verify_password(password.as_bytes(), &parsed).is_ok() && hash.is_some()
 }
 
+/// Does such work beside the threads that serve, so much of it at once. Nothing where it came to no end.
+pub(crate) async fn in_turn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let turn = TURNS.acquire().await.ok()?;
+    // The turn goes along: the work is not over because its caller has gone.
+    let done = tokio::task::spawn_blocking(move || {
+        let done = work();
+        drop(turn);
+        done
+    });
+    done.await.ok()
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
+
+    #[tokio::test]
+    async fn so_many_passwords_are_looked_at_at_once_and_no_more() {
+        static NOW: AtomicUsize = AtomicUsize::new(0);
+        let looked: Vec<_> = (0..4 * AT_ONCE)
+            .map(|_| {
+                tokio::spawn(in_turn(|| {
+                    let beside = NOW.fetch_add(1, Ordering::SeqCst);
+                    fits("a stranger's word", None);
+                    NOW.fetch_sub(1, Ordering::SeqCst);
+                    beside
+                }))
+            })
+            .collect();
+        for one in looked {
+            assert!(one.await.unwrap().is_some_and(|beside| beside < AT_ONCE));
+        }
+    }
 
     #[test]
     fn only_the_right_password_fits() {

@@ -1,6 +1,7 @@
 //! What happens, as it happens.
 
-use std::collections::HashSet;
+mod chosen;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use conductor_engine::stores::StoredRun;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use self::chosen::{Chosen, Known, ToldFrom};
 use super::{parallel, tasks};
 use crate::access::Identity;
 use crate::app::App;
@@ -62,7 +64,7 @@ pub(crate) const ROUTES: &[Route] = &[
         .query(&[may(
             "since",
             Kind::Text,
-            "Go on behind these events: RUN:SEQ, several with commas; or a number, of the newest run.",
+            "Go on behind these events: RUN:SEQ, several with commas. Runs that began since then are told whole.",
         )])
         .status(101),
 ];
@@ -79,7 +81,8 @@ fn connected(more: Value) -> Sent {
     message(&value)
 }
 
-/// What a run's listener gets: how it stands where nothing else is known to it, then what happens.
+/// What a run's listener gets: how it stands where nothing else is known to it, then what happens. One that knows of events
+/// that never were, or are lost, begins anew.
 async fn begin(
     app: &App,
     feed: &Arc<Feed>,
@@ -87,8 +90,8 @@ async fn begin(
     queue: &mpsc::Sender<Sent>,
 ) -> Result<Subscription> {
     let from = match since {
-        Some(since) => since,
-        None => {
+        Some(since) if feed.has_come_to(since).await? => since,
+        _ => {
             let mut state = parallel::initial(app, feed).await;
             // What happened meanwhile is told as events.
             let seq = feed.look(|run| run.seq()).min(state["seq"].as_u64().unwrap_or(0));
@@ -126,7 +129,7 @@ fn let_go(app: &App, asked: &Asked) -> impl Future<Output = ()> + Send + use<> {
 }
 
 async fn run_socket(app: App, asked: Asked) -> Result<Response> {
-    let let_go = let_go(&app, &asked);
+    let (let_go, stream) = (let_go(&app, &asked), app.streams.begin());
     let feed = app.runs.feed(asked.named("run")?).await?;
     let since = asked.query.whole("since");
     let wants_output = asked.query.flag("output");
@@ -155,7 +158,7 @@ async fn run_socket(app: App, asked: Asked) -> Result<Response> {
                 Err(problem) => drop(queue.send(failed(&problem)).await),
             }
         });
-        sending::speak(socket, sent, let_go).await;
+        sending::speak(socket, sent, let_go, stream).await;
         told.abort();
     }))
 }
@@ -175,152 +178,127 @@ fn not_a_socket() -> Problem {
 }
 
 async fn run_stream(app: App, asked: Asked) -> Result<Response> {
-    let let_go = let_go(&app, &asked);
+    let (let_go, stream) = (let_go(&app, &asked), app.streams.begin());
     let feed = app.runs.feed(asked.named("run")?).await?;
     // A browser that lost the connection says itself where it was.
     let last = asked.header("last-event-id").and_then(|id| id.parse().ok());
     let since = last.or(asked.query.whole("since")).unwrap_or(0);
+    if !feed.has_come_to(since).await? {
+        let last = feed.look(Run::seq);
+        return Err(Problem::field("since", format!("is beyond the run's last event, {last}")));
+    }
     let subscription = Subscription::begin(feed, since).await?;
     let (queue, sent) = sending::queue();
     tokio::spawn(sending::forward_or_cut(subscription, queue, asked.cut));
-    Ok(sending::stream_events(sent, let_go))
-}
-
-/// Which runs a listener knows already, and how far.
-#[derive(Debug, Default, PartialEq)]
-struct Known {
-    runs: Vec<(String, u64)>,
-    newest: Option<u64>,
-}
-
-impl Known {
-    fn read(since: &str) -> Option<Known> {
-        if let Ok(number) = since.parse() {
-            return Some(Known { newest: Some(number), ..Known::default() });
-        }
-        let one = |part: &str| {
-            let (run, seq) = part.split_once(':')?;
-            Some((run.to_owned(), seq.parse().ok()?))
-        };
-        since.split(',').map(one).collect::<Option<_>>().map(|runs| Known { runs, newest: None })
-    }
-
-    fn of(&self, run: &str, is_newest: bool) -> Option<u64> {
-        let named = self.runs.iter().find(|(known, _)| known == run).map(|(_, seq)| *seq);
-        named.or(self.newest.filter(|_| is_newest))
-    }
+    Ok(sending::stream_events(sent, let_go, stream))
 }
 
 async fn project_socket(app: App, asked: Asked) -> Result<Response> {
-    let let_go = let_go(&app, &asked);
+    let (let_go, stream) = (let_go(&app, &asked), app.streams.begin());
     let project = app.project(asked.named("project")?).await?;
     let known = match asked.query.text("since") {
-        Some(since) => {
-            let known = Known::read(since);
-            Some(known.ok_or_else(|| {
-                Problem::field("since", "has to be a number, or RUN:SEQ with commas in between")
-            })?)
-        }
-        None => None,
+        Some(since) => Known::read(since).ok_or_else(|| {
+            Problem::field("since", "has to be RUN:SEQ, with commas in between")
+                .help("a number alone says nothing: the newest run may be another one by now")
+        })?,
+        None => Known::default(),
     };
     let upgrade = asked.upgrade.ok_or_else(not_a_socket)?;
     Ok(upgrade.on_upgrade(move |socket| async move {
         let (queue, sent) = sending::queue();
         let told = tokio::spawn(tell_project(app, project, known, queue));
-        sending::speak(socket, sent, let_go).await;
+        sending::speak(socket, sent, let_go, stream).await;
         told.abort();
     }))
 }
 
 async fn all_socket(app: App, asked: Asked) -> Result<Response> {
-    let let_go = let_go(&app, &asked);
+    let (let_go, stream) = (let_go(&app, &asked), app.streams.begin());
     let identity = asked.identity;
     let upgrade = asked.upgrade.ok_or_else(not_a_socket)?;
     Ok(upgrade.on_upgrade(move |socket| async move {
         let (queue, sent) = sending::queue();
         let told = tokio::spawn(tell_all(app, identity, queue));
-        sending::speak(socket, sent, let_go).await;
+        sending::speak(socket, sent, let_go, stream).await;
         told.abort();
     }))
 }
 
 /// Every run that is live or begins, from now on.
 async fn tell_all(app: App, identity: Identity, queue: mpsc::Sender<Sent>) {
-    let mut followed: HashSet<RunId> = HashSet::new();
+    let mut chosen = Chosen::default();
     let mut tasks = tokio::task::JoinSet::new();
     let _ = queue.send(connected(json!({}))).await;
-    let mut first = true;
     while !queue.is_closed() {
-        let runs = app.visible(&identity).await.unwrap_or_default();
-        for (run, _) in runs.into_iter().filter(|(run, _)| app.home.is_live(&run.id)) {
-            if !followed.insert(run.id.clone()) {
-                continue;
+        // What cannot be read now says nothing of which runs there are.
+        if let Ok(runs) = app.visible(&identity).await {
+            let runs: Vec<StoredRun> = runs.into_iter().map(|(run, _)| run).collect();
+            let there = with_life(&app, &runs);
+            let told = match chosen.has_begun() {
+                true => chosen.next(&there),
+                false => chosen.first_live(&there).into_iter().map(|run| (run, ToldFrom::State)).collect(),
+            };
+            for (run, from) in told {
+                let Some(run) = runs.iter().find(|known| known.id == *run).cloned() else { continue };
+                let (app, queue) = (app.clone(), queue.clone());
+                tasks.spawn(async move {
+                    let Ok(feed) = app.runs.feed_of(&run).await else { return };
+                    let since = match from {
+                        ToldFrom::Behind(seq) => seq,
+                        ToldFrom::State => feed.look(Run::seq),
+                    };
+                    if let Ok(subscription) = Subscription::begin(feed, since).await {
+                        sending::forward(subscription, queue).await;
+                    }
+                });
             }
-            let (app, queue, is_new) = (app.clone(), queue.clone(), !first);
-            tasks.spawn(async move {
-                let Ok(feed) = app.runs.feed_of(&run).await else { return };
-                let since = if is_new { 0 } else { feed.look(Run::seq) };
-                if let Ok(subscription) = Subscription::begin(feed, since).await {
-                    sending::forward(subscription, queue).await;
-                }
-            });
         }
-        first = false;
         tokio::time::sleep(LOOK).await;
     }
 }
 
-/// The newest run first, then each that begins, wherever it was started.
-async fn tell_project(app: App, project: Project, known: Option<Known>, queue: mpsc::Sender<Sent>) {
-    let mut followed: Vec<StoredRun> = Vec::new();
+fn with_life<'a>(app: &App, runs: &'a [StoredRun]) -> Vec<(&'a RunId, bool)> {
+    runs.iter().map(|run| (&run.id, parallel::is_driven(app, run))).collect()
+}
+
+/// What is under way and what the listener missed, then each run that begins, wherever it was started.
+async fn tell_project(app: App, project: Project, known: Known, queue: mpsc::Sender<Sent>) {
+    let mut chosen = Chosen::default();
     let mut tasks = tokio::task::JoinSet::new();
     let _ = queue.send(connected(json!({ "project": project.id }))).await;
-    let mut first = true;
     while !queue.is_closed() {
-        let runs = app.runs_of(&project).await.unwrap_or_default();
-        let is_wanted = |place: usize, run: &StoredRun| {
-            let is_known =
-                known.as_ref().is_some_and(|known| known.of(run.id.as_str(), place == 0).is_some());
-            place == 0 || app.home.is_live(&run.id) || (first && is_known)
-        };
-        let new: Vec<(usize, StoredRun)> = runs
-            .iter()
-            .enumerate()
-            .filter(|(place, run)| !followed.iter().any(|known| known.id == run.id) && is_wanted(*place, run))
-            .map(|(place, run)| (place, run.clone()))
-            .collect();
-        for (place, run) in new.into_iter().rev() {
-            let since = known.as_ref().and_then(|known| known.of(run.id.as_str(), place == 0));
-            // One that began while we listened is told from its beginning.
-            let since = since.or((!first).then_some(0));
-            followed.push(run.clone());
-            let (app, queue) = (app.clone(), queue.clone());
-            tasks.spawn(async move {
-                let begun = async { begin(&app, &app.runs.feed_of(&run).await?, since, &queue).await };
-                match begun.await {
-                    Ok(subscription) => sending::forward(subscription, queue).await,
-                    Err(problem) => drop(queue.send(failed(&problem)).await),
+        // What cannot be read now says nothing of which runs there are.
+        if let Ok(runs) = app.runs_of(&project).await {
+            let there = with_life(&app, &runs);
+            let told = match chosen.has_begun() {
+                true => chosen.next(&there),
+                false => {
+                    let (told, left_out) = chosen.first(&there, &known);
+                    if left_out > 0 {
+                        let resync =
+                            json!({ "type": "resync", "project": project.id, "runs_left_out": left_out });
+                        let _ = queue.send(message(&resync)).await;
+                    }
+                    told
                 }
-            });
+            };
+            for (run, from) in told {
+                let Some(run) = runs.iter().find(|known| known.id == *run).cloned() else { continue };
+                tasks.spawn(tell_run(app.clone(), run, from, queue.clone()));
+            }
         }
-        first = false;
         tokio::time::sleep(LOOK).await;
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_listener_says_how_far_it_knows_which_run() {
-        let known = Known::read("otter:12,owl:3").unwrap();
-        assert_eq!(
-            (known.of("otter", true), known.of("owl", false), known.of("fox", true)),
-            (Some(12), Some(3), None)
-        );
-        assert_eq!(Known::read("7").unwrap().of("fox", true), Some(7));
-        assert_eq!(Known::read("7").unwrap().of("fox", false), None);
-        assert_eq!((Known::read("otter"), Known::read("otter:x"), Known::read("")), (None, None, None));
+async fn tell_run(app: App, run: StoredRun, from: ToldFrom, queue: mpsc::Sender<Sent>) {
+    let since = match from {
+        ToldFrom::Behind(seq) => Some(seq),
+        ToldFrom::State => None,
+    };
+    let begun = async { begin(&app, &app.runs.feed_of(&run).await?, since, &queue).await };
+    match begun.await {
+        Ok(subscription) => sending::forward(subscription, queue).await,
+        Err(problem) => drop(queue.send(failed(&problem)).await),
     }
 }

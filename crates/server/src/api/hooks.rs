@@ -88,11 +88,9 @@ async fn call(app: App, asked: Asked) -> Result<Response> {
     };
     let doer = Doer { name: format!("{} of {}", hook.name, hook.project), means: "hook" };
     let begun = async {
-        if let Some(seconds) = app.hook_calls.wait(Guessed::Of(&hook.id), from) {
-            let problem = Problem::new(429, "this hook was called too often; wait a little");
-            return Err(problem.retry_after(seconds));
-        }
-        app.hook_calls.note_wrong(Guessed::Of(&hook.id), from);
+        app.hook_calls.attempt(Guessed::Call(&hook.id), from).map_err(|seconds| {
+            Problem::new(429, "this hook was called too often; wait a little").retry_after(seconds)
+        })?;
         let project = app.project(&hook.project).await?;
         let wanted = Given::of_body(START, hook.settings)?;
         parallel::begin(&app, &project, &wanted, &format!("hook {}", hook.name)).await

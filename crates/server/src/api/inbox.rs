@@ -12,6 +12,7 @@ use conductor_engine::stores::StoredRun;
 use serde_json::{Value, json};
 
 use crate::app::App;
+use crate::live;
 use crate::problem::Result;
 use crate::web::answer;
 use crate::web::route::{Asked, Route, VIEWER, by, get};
@@ -110,7 +111,7 @@ fn told_cost(run: &Run, place: usize) -> Option<f64> {
 }
 
 fn isolation(run: &Run, place: usize) -> Isolation {
-    run.task(run.doer(place)).0.isolation_or(run.options().isolation.unwrap_or(Isolation::None))
+    live::isolation(run.task(run.doer(place)).0, run.options())
 }
 
 /// The folder in which what an agent asks about would happen. Nothing where it is not known, is gone, or another attempt

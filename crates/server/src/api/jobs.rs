@@ -11,7 +11,6 @@ use conductor_engine::records::flat::timestamp;
 use serde_json::{Value, json};
 
 use crate::access::Role;
-use crate::access::owner::folder;
 use crate::access::secrets;
 use crate::app::App;
 use crate::problem::{Problem, Result};
@@ -82,10 +81,6 @@ pub(crate) const ROUTES: &[Route] = &[
         .json("conductor.job/1", JOB),
 ];
 
-fn jobs(app: &App, project: &Project) -> PathBuf {
-    folder(&app.home).join("jobs").join(&project.id)
-}
-
 async fn plan(app: App, asked: Asked) -> Result<Response> {
     begin(&app, &asked, "plan").await
 }
@@ -147,7 +142,7 @@ fn check_tests(asked: &Asked, project: &Project) -> Result<()> {
 /// A folder for a new job.
 fn make(app: &App, project: &Project) -> Result<(String, PathBuf)> {
     let id = secrets::random("").map_err(Problem::internal)?[..12].to_owned();
-    let folder = jobs(app, project).join(&id);
+    let folder = app.records.jobs_of(project).join(&id);
     access::create_private_dir_all(&folder).map_err(Problem::unavailable)?;
     Ok((id, folder))
 }
@@ -173,9 +168,19 @@ fn start_time(pid: u32) -> Option<u64> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
 
+fn read_job(folder: &Path) -> Value {
+    let text = fs::read_to_string(folder.join("job.json")).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+/// A job that outlived a project of the same id is none of this one.
+fn is_of(project: &Project, folder: &Path) -> bool {
+    read_job(folder)["created"].as_i64().is_some_and(|created| created >= project.created)
+}
+
 fn told(project: &Project, id: &str, folder: &Path) -> Value {
     let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
-    let job: Value = serde_json::from_str(&read("job.json")).unwrap_or_default();
+    let job = read_job(folder);
     let pid = job["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
     let lives = pid.and_then(start_time).is_some_and(|start| Some(start) == job["start_time"].as_u64());
     let out = read("out");
@@ -200,8 +205,9 @@ fn told(project: &Project, id: &str, folder: &Path) -> Value {
 
 async fn list(app: App, asked: Asked) -> Result<Response> {
     let project = app.project(asked.named("project")?).await?;
-    let folders = fs::read_dir(jobs(&app, &project)).into_iter().flatten().flatten();
+    let folders = fs::read_dir(app.records.jobs_of(&project)).into_iter().flatten().flatten();
     let mut all: Vec<Value> = folders
+        .filter(|folder| is_of(&project, &folder.path()))
         .map(|folder| {
             let mut job = told(&project, &folder.file_name().to_string_lossy(), &folder.path());
             if let Value::Object(job) = &mut job {
@@ -217,8 +223,9 @@ async fn list(app: App, asked: Asked) -> Result<Response> {
 async fn show(app: App, asked: Asked) -> Result<Response> {
     let project = app.project(asked.named("project")?).await?;
     let id = asked.named("job")?;
-    let folder = jobs(&app, &project).join(id);
-    if !id.chars().all(|letter| letter.is_ascii_alphanumeric()) || id.is_empty() || !folder.is_dir() {
+    let folder = app.records.jobs_of(&project).join(id);
+    if !id.chars().all(|letter| letter.is_ascii_alphanumeric()) || id.is_empty() || !is_of(&project, &folder)
+    {
         return Err(Problem::not_found("there is no such job"));
     }
     answer::json("conductor.job/1", told(&project, id, &folder))

@@ -52,22 +52,25 @@ pub(crate) const ROUTES: &[Route] = &[
 
 async fn login(app: App, asked: Asked) -> Result<Response> {
     let (name, password) = (asked.body.needed("name")?, asked.body.needed("password")?);
-    let from = asked.from.ip();
-    if let Some(seconds) = app.throttle.wait(Guessed::Of(name), from) {
-        return Err(Problem::new(429, "too many wrong logins; wait a little").retry_after(seconds));
-    }
     let as_token = asked.body.text("as") == Some("token");
     if !as_token {
         check_cookie(&app, &asked)?;
     }
-    if !app.records.is_user(name, password).await? {
-        app.throttle.note_wrong(Guessed::Of(name), from);
+    let tried = app
+        .throttle
+        .attempt(Guessed::Of(name), asked.from.ip())
+        .map_err(|seconds| Problem::new(429, "too many wrong logins; wait a little").retry_after(seconds))?;
+    let is_right = app.records.is_user(name, password).await;
+    if !matches!(is_right, Ok(false)) {
+        app.throttle.take_back(&tried);
+    }
+    if !is_right? {
         let problem = Problem::new(401, "name and password do not belong together");
         // Only a name that there is: in its place stands, now and then, a password.
         let is_known = app.records.user(name).await.is_ok();
         return Err(if is_known { problem.by(doer(name, "password")) } else { problem });
     }
-    app.throttle.forget(Guessed::Of(name), from);
+    app.throttle.forget_name(name);
     session(&app, name, as_token, "password").await
 }
 

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse as _, Response};
 use conductor_core::values::ids::Attempt;
 use conductor_engine::host::{access, logs};
 use conductor_engine::runs::listening::{Follower, Listener, Told};
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 
 use super::spoken::{ATTEMPT, Spoken, attempt_of, spoken};
 use crate::app::App;
@@ -46,7 +46,7 @@ async fn of_task(app: App, asked: Asked) -> Result<Response> {
         return Err(Problem::conflict(format!("task '{task}' is a command, and says nothing to us")));
     }
     if asked.query.flag("follow") {
-        return followed(&asked, listener);
+        return followed(&app, &asked, listener);
     }
     let (attempt, executor) = attempt_of(&listener, &asked)?;
     let text = listener.all(attempt, executor).await.map_err(Problem::unavailable)?;
@@ -57,7 +57,7 @@ async fn of_task(app: App, asked: Asked) -> Result<Response> {
     ranged(asked.header("range"), text.into_bytes())
 }
 
-fn followed(asked: &Asked, listener: Listener) -> Result<Response> {
+fn followed(app: &App, asked: &Asked, listener: Listener) -> Result<Response> {
     if asked.query.whole("attempt").is_some() {
         return Err(Problem::field("attempt", "does not go with 'follow', which shows all that come"));
     }
@@ -74,7 +74,7 @@ fn followed(asked: &Asked, listener: Listener) -> Result<Response> {
         };
         Some((Ok::<_, Infallible>(lines), follower))
     });
-    Ok(answer::of_kind(TEXT, Body::from_stream(parts)))
+    Ok(answer::of_kind(TEXT, Body::from_stream(parts.take_until(app.streams.begin().over()))))
 }
 
 async fn of_run(app: App, asked: Asked) -> Result<Response> {

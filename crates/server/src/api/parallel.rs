@@ -12,7 +12,7 @@ use conductor_engine::runs::control::async_client;
 use conductor_engine::stores::StoredRun;
 use serde_json::{Value, json};
 
-use super::runs;
+use super::{runs, steering};
 use crate::access::identity::OWNER;
 use crate::app::App;
 use crate::live::Feed;
@@ -97,14 +97,19 @@ pub(crate) const ROUTES: &[Route] = &[
     .json("conductor.batch/1", "run text?, batch object"),
 ];
 
-/// The run of the project that a process drives, where there is one.
+/// The run of the project that a process drives, of this machine or of another one, where there is one.
 async fn live(app: &App, project: &Project) -> Result<Option<StoredRun>> {
-    Ok(app.runs_of(project).await?.into_iter().find(|run| app.home.is_live(&run.id)))
+    Ok(app.runs_of(project).await?.into_iter().find(|run| is_driven(app, run)))
+}
+
+/// Whether a process works on a run, wherever that is.
+pub(crate) fn is_driven(app: &App, run: &StoredRun) -> bool {
+    app.home.is_live(&run.id) || run.holder().is_some()
 }
 
 async fn newest(app: &App, project: &Project) -> Result<Option<StoredRun>> {
     let runs = app.runs_of(project).await?;
-    let live = runs.iter().find(|run| app.home.is_live(&run.id));
+    let live = runs.iter().find(|run| is_driven(app, run));
     Ok(live.or(runs.first()).cloned())
 }
 
@@ -161,11 +166,12 @@ async fn status(app: App, asked: Asked) -> Result<Response> {
         return answer::json("conductor.parallel-status/1", nothing);
     };
     let feed = app.runs.feed_of(&newest).await?;
+    let is_driven = is_driven(&app, &newest);
     let snapshot = match feed.is_live() {
         true => async_client::live_view(&feed.directory()).await.ok().map(|view| view.snapshot),
         false => None,
     };
-    let snapshot = snapshot.unwrap_or_else(|| runs::left(feed.look(Snapshot::of), feed.is_live()));
+    let snapshot = snapshot.unwrap_or_else(|| runs::left(feed.look(Snapshot::of), is_driven));
     let agents: Vec<Value> = snapshot
         .running
         .iter()
@@ -175,7 +181,7 @@ async fn status(app: App, asked: Asked) -> Result<Response> {
         })
         .collect();
     let value = json!({
-        "running": feed.is_live(), "active_agents": snapshot.counts.running, "agents": agents,
+        "running": is_driven, "active_agents": snapshot.counts.running, "agents": agents,
         "max_concurrency": snapshot.slots, "run": feed.id(), "state": snapshot.state, "seq": snapshot.seq,
         "counts": snapshot.counts, "result": result(&feed),
     });
@@ -216,7 +222,10 @@ async fn cancel(app: App, asked: Asked) -> Result<Response> {
     };
     let feed = app.runs.feed_of(&run).await?;
     let open = feed.look(|run| run.total() - run.ended_count());
-    async_client::ask(&feed.directory(), &Request::CancelAll).await?;
+    match feed.is_live() {
+        true => async_client::ask(&feed.directory(), &Request::CancelAll).await?,
+        false => drop(steering::asked_elsewhere(&app, &feed, Request::CancelAll).await?),
+    }
     answer::json("conductor.parallel-cancel/1", json!({ "run": run.id, "cancelled": open }))
 }
 

@@ -6,11 +6,12 @@ use axum::response::Response;
 use conductor_engine::records::metrics::Format;
 use serde_json::json;
 
+use crate::access::Role;
 use crate::app::App;
 use crate::problem::Result;
 use crate::web::answer;
 use crate::web::openapi;
-use crate::web::route::{Asked, PUBLIC, Route, VIEWER, by, get};
+use crate::web::route::{Asked, PUBLIC, Route, Rule, VIEWER, by, get};
 
 pub(crate) const ROUTES: &[Route] = &[
     get("/healthz", PUBLIC, "Whether the server is there", by!(healthy)).other("text/plain"),
@@ -21,8 +22,13 @@ pub(crate) const ROUTES: &[Route] = &[
         by!(ready),
     )
     .other("text/plain"),
-    get("/metrics", VIEWER, "Metrics of all runs, for Prometheus", by!(metrics))
-        .other("text/plain; version=0.0.4; charset=utf-8"),
+    get(
+        "/metrics",
+        Rule::Everywhere(Role::Viewer),
+        "Metrics of all runs, for Prometheus; for those who see all projects",
+        by!(metrics),
+    )
+    .other("text/plain; version=0.0.4; charset=utf-8"),
     get("/api/version", VIEWER, "Which version this is", by!(version))
         .json("conductor.version/1", "version text, uptime_ms whole, page text"),
     get("/api/openapi.json", VIEWER, "This document", by!(document)).other("application/json"),

@@ -123,6 +123,12 @@ async fn ask(app: &App, asked: &Asked, schema: &str, request: Request) -> Result
 
 /// As `ask`, of a run that another machine drives: by way of the store that both share.
 async fn ask_elsewhere(app: &App, feed: &Feed, schema: &str, request: Request) -> Result<Response> {
+    let state = asked_elsewhere(app, feed, request).await?;
+    answer::json(schema, json!({ "run": feed.id(), "state": state }))
+}
+
+/// How the run stands then.
+pub(crate) async fn asked_elsewhere(app: &App, feed: &Feed, request: Request) -> Result<String> {
     let (home, run) = (app.home.clone(), feed.id().clone());
     let asking = tokio::task::spawn_blocking(move || {
         elsewhere::ask(&home, &run, &request)?;
@@ -130,8 +136,7 @@ async fn ask_elsewhere(app: &App, feed: &Feed, schema: &str, request: Request) -
     });
     let asked: std::result::Result<_, ControlError> =
         asking.await.unwrap_or_else(|failed| Err(std::io::Error::other(failed).into()));
-    let state = asked?.unwrap_or_else(|_| "over".to_owned());
-    answer::json(schema, json!({ "run": feed.id(), "state": state }))
+    Ok(asked?.unwrap_or_else(|_| "over".to_owned()))
 }
 
 async fn pause(app: App, asked: Asked) -> Result<Response> {
@@ -216,9 +221,10 @@ fn directory(app: &App, wanted: &std::path::Path) -> std::path::PathBuf {
 }
 
 async fn resume(app: App, asked: Asked) -> Result<Response> {
-    let run = app.runs.named(asked.named("run")?).await?;
     let _turn = app.starting.take().await?;
-    if app.home.is_live(&run.id) {
+    app.runs.forget_list().await;
+    let run = app.runs.named(asked.named("run")?).await?;
+    if parallel::is_driven(&app, &run) {
         return Err(Problem::conflict(format!("run {} is under way", run.id)).with("run", run.id.as_str()));
     }
     let mut words: Vec<OsString> =

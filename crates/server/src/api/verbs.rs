@@ -69,6 +69,7 @@ async fn carried(app: &App, asked: &Asked, verb: &Verb, place: &Place) -> Result
         Answer::Other(media) => {
             let said = app.program.run(directory, words, input).await?;
             match said.exit {
+                0 if media.starts_with("text/html") => Ok(answer::standalone(media, said.out)),
                 0 => Ok(answer::of_kind(media, said.out)),
                 _ => Err(said.problem()),
             }

@@ -1,10 +1,10 @@
-//! Events by the names that clients know: each is made of one record of the log and the plan alone, so that it is the
-//! same whenever it is told.
+//! Events by the names that clients know: each is made of one record of the log, the plan, and what the run was started
+//! with, so that it is the same whenever it is told.
 
 use conductor_core::plan::graph::{Graph, Strategy};
 use conductor_core::plan::{Isolation, Plan, Task};
 use conductor_core::run::costs;
-use conductor_core::run::event::{BatchResult, Event, FailureClass, Outcome, Record};
+use conductor_core::run::event::{BatchResult, Event, FailureClass, Options, Outcome, Record};
 use conductor_core::values::ids::{RunId, TaskId};
 use conductor_engine::records::flat;
 use serde_json::{Value, json};
@@ -82,15 +82,20 @@ pub(crate) fn occasion(event: &Event) -> Option<&'static str> {
     }
 }
 
+/// Where a task works, with what holds in its run for tasks that do not say it.
+pub(crate) fn isolation(task: &Task, options: &Options) -> Isolation {
+    task.isolation_or(options.isolation.unwrap_or(Isolation::None))
+}
+
 /// What a record tells, each part with the record's number.
-pub(crate) fn told(run: &RunId, plan: &Plan, record: &Record) -> Vec<Part> {
+pub(crate) fn told(run: &RunId, plan: &Plan, options: &Options, record: &Record) -> Vec<Part> {
     let (name, more) = named(plan, record);
     let mut first = flat::event(run, record);
     first["event"] = first["type"].take();
     first["type"] = json!(name);
     shorten(&record.event, &mut first);
     add(&mut first, more);
-    let also = beside(plan, record).map(|(name, more)| {
+    let also = beside(plan, options, record).map(|(name, more)| {
         let mut other = json!({ "schema": flat::SCHEMA, "run": run, "seq": record.seq,
             "at": flat::timestamp(record.at.0), "type": name });
         add(&mut other, more);
@@ -215,21 +220,17 @@ fn named(plan: &Plan, record: &Record) -> (&'static str, Value) {
 }
 
 /// What else the same record means to clients.
-fn beside(plan: &Plan, record: &Record) -> Option<(&'static str, Value)> {
+fn beside(plan: &Plan, options: &Options, record: &Record) -> Option<(&'static str, Value)> {
     let find = |id: &TaskId| plan.tasks.iter().find(|task| task.id == *id);
     match &record.event {
         Event::ProcessStarted { task, attempt, .. } => find(task)
-            .filter(|task| works_apart(task))
+            .filter(|task| isolation(task, options) != Isolation::None)
             .map(|_| ("worktree_created", with(of_task(plan, task), json!({ "attempt": attempt })))),
         Event::TaskCompleted { task, commit: Some(commit) } | Event::TaskResolved { task, commit, .. } => {
             Some(("worktree_merged", with(of_task(plan, task), json!({ "commit": commit }))))
         }
         _ => None,
     }
-}
-
-fn works_apart(task: &Task) -> bool {
-    task.isolation != Some(Isolation::None)
 }
 
 /// An event that has no other name is told by its own.

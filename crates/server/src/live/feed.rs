@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use conductor_core::plan::Plan;
 use conductor_core::run::Run;
-use conductor_core::run::event::Record;
+use conductor_core::run::event::{Options, Record};
 use conductor_core::values::ids::RunId;
 use conductor_engine::host::clock;
 use conductor_engine::host::home::Home;
@@ -44,6 +44,7 @@ const LEFT: Duration = Duration::from_millis(250);
 
 /// How often it is looked whether the end of a run that was just left is read.
 const CATCH_UP: u32 = 50;
+const CATCH_UP_PAUSE: Duration = Duration::from_millis(20);
 
 /// A run as it is now.
 pub(crate) struct Seen {
@@ -123,9 +124,23 @@ impl Feed {
             if self.is_live() || self.store.load(&self.stored.id, self.look(Run::seq)).await?.is_empty() {
                 break;
             }
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(CATCH_UP_PAUSE).await;
         }
         Ok(())
+    }
+
+    /// Whether the run has an event of this number. One that was told may not be read here yet: another server told it.
+    pub(crate) async fn has_come_to(&self, seq: u64) -> Result<bool> {
+        for _ in 0..CATCH_UP {
+            if self.look(Run::seq) >= seq {
+                return Ok(true);
+            }
+            if !self.is_live() {
+                break;
+            }
+            tokio::time::sleep(CATCH_UP_PAUSE).await;
+        }
+        Ok(!self.records(seq.saturating_sub(1)).await?.is_empty())
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -192,7 +207,7 @@ impl Feed {
                 tracing::warn!(run = %self.stored.id, %error, "an event does not fit the run");
                 continue;
             }
-            parts.extend(told(&self.stored.id, seen.run.plan(), record));
+            parts.extend(told(&self.stored.id, seen.run.plan(), seen.run.options(), record));
         }
         parts
     }
@@ -224,11 +239,17 @@ impl Feed {
         Ok(self.store.load(&self.stored.id, after).await?)
     }
 
+    /// What events are told by, beside the log.
+    pub(crate) fn terms(&self) -> (Arc<Plan>, Options) {
+        self.look(|run| (run.plan().clone(), run.options().clone()))
+    }
+
     pub(super) async fn history(&self, after: u64) -> Result<Vec<Frame>> {
         let records = self.records(after).await?;
-        let plan: Arc<Plan> = self.look(|run| run.plan().clone());
-        let parts =
-            |chunk: &[Record]| chunk.iter().flat_map(|record| told(&self.stored.id, &plan, record)).collect();
+        let (plan, options) = self.terms();
+        let parts = |chunk: &[Record]| {
+            chunk.iter().flat_map(|record| told(&self.stored.id, &plan, &options, record)).collect()
+        };
         Ok(records.chunks(500).map(|chunk| Frame::new(parts(chunk))).collect())
     }
 
@@ -247,9 +268,10 @@ impl Feed {
             };
             self.look(|run| records.retain(|record| is_of(run, record)));
         }
-        let plan: Arc<Plan> = self.look(|run| run.plan().clone());
+        let (plan, options) = self.terms();
         let next = (records.len() > limit).then(|| records[limit - 1].seq);
-        let parts = records.iter().take(limit).flat_map(|record| told(&self.stored.id, &plan, record));
+        let parts =
+            records.iter().take(limit).flat_map(|record| told(&self.stored.id, &plan, &options, record));
         Ok((parts.filter_map(|part| serde_json::from_str(&part.text).ok()).collect(), next))
     }
 }

@@ -62,6 +62,7 @@ pub enum RecordsError {
 #[derive(Debug, Clone)]
 pub struct Records {
     pool: SqlitePool,
+    folder: PathBuf,
 }
 
 impl Records {
@@ -87,7 +88,7 @@ impl Records {
             .await
             .map_err(|error| unopened(error.to_string()))?;
         bring_up_to_date(&pool, &path).await?;
-        Ok(Records { pool })
+        Ok(Records { pool, folder: folder(home) })
     }
 
     pub async fn close(&self) {

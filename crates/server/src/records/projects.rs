@@ -1,5 +1,6 @@
 //! Projects: a repository on this machine and its task file.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use conductor_core::values::suggest::did_you_mean;
@@ -128,7 +129,7 @@ impl Records {
         }
     }
 
-    /// Its runs and its file stay. What it was named in goes with it: another project may get its id later.
+    /// Its runs and its file stay. What it was named in goes with it, and its jobs: another project may get its id later.
     pub async fn remove_project(&self, id: &str) -> Result<Project, ProjectError> {
         let project = self.project(id).await?;
         let mut change = self.pool.begin_with("BEGIN IMMEDIATE").await?;
@@ -141,7 +142,20 @@ impl Records {
             sqlx::query(statement).bind(now()).bind(id).execute(&mut *change).await?;
         }
         change.commit().await?;
+        let jobs = self.jobs_of(&project);
+        let removed = tokio::task::spawn_blocking(move || std::fs::remove_dir_all(jobs)).await;
+        match removed.unwrap_or_else(|error| Err(io::Error::other(error))) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                tracing::warn!(project = id, %error, "the project's jobs cannot be removed");
+            }
+            _ => {}
+        }
         Ok(project)
+    }
+
+    /// Where planners and group executions of a project have a folder each.
+    pub(crate) fn jobs_of(&self, project: &Project) -> PathBuf {
+        self.folder.join("jobs").join(&project.id)
     }
 }
 

@@ -173,7 +173,7 @@ impl Records {
             .await?;
         let hash: Option<String> = row.map(|row| row.get("password"));
         let password = password.to_owned();
-        let fits = tokio::task::spawn_blocking(move || passwords::fits(&password, hash.as_deref())).await;
+        let fits = passwords::in_turn(move || passwords::fits(&password, hash.as_deref())).await;
         Ok(fits.unwrap_or(false))
     }
 
@@ -294,9 +294,9 @@ impl Records {
 /// Beside the threads that serve.
 async fn hashed(password: &str) -> Result<String, UserError> {
     let password = password.to_owned();
-    match tokio::task::spawn_blocking(move || passwords::hash(&password)).await {
-        Ok(hash) => Ok(hash?),
-        Err(error) => Err(passwords::PasswordError::Unkept(error.to_string()).into()),
+    match passwords::in_turn(move || passwords::hash(&password)).await {
+        Some(hash) => Ok(hash?),
+        None => Err(passwords::PasswordError::Unkept("hashing it failed".to_owned()).into()),
     }
 }
 
@@ -319,4 +319,46 @@ fn read_grants(text: &str) -> Vec<Grant> {
 pub(crate) fn is_name(name: &str) -> bool {
     let fits = |letter: char| letter.is_ascii_alphanumeric() || ".-_@+|:".contains(letter);
     !name.is_empty() && name.len() <= 128 && name.chars().all(fits)
+}
+
+#[cfg(test)]
+mod tests {
+    use conductor_engine::host::home::Home;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_session_ends_without_use_and_in_any_case_in_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let records = Records::open(&Home::at(folder.path()).unwrap()).await.unwrap();
+        records.add_user("ann", None, None, Role::Viewer).await.unwrap();
+        let (session, expires) = records.begin_session("ann").await.unwrap();
+        assert!((now() + LONGEST - expires).abs() < 60_000);
+        // As it stands when it was begun and last used so long ago.
+        let is_open = async |begun: i64, used: i64| {
+            sqlx::query("UPDATE sessions SET used = ?, expires = ?")
+                .bind(now() - used)
+                .bind(now() - begun + LONGEST)
+                .execute(&records.pool)
+                .await
+                .unwrap();
+            records.in_session(&session, true).await.unwrap().is_some()
+        };
+        const MINUTE: i64 = 60_000;
+        assert!(is_open(0, 0).await);
+        assert!(is_open(IDLE - MINUTE, IDLE - MINUTE).await, "it was used in time");
+        assert!(!is_open(IDLE, IDLE).await);
+        assert!(is_open(LONGEST - MINUTE, 0).await);
+        assert!(!is_open(LONGEST, 0).await, "however much it is used");
+        // Being used makes it last longer, being looked at again does not.
+        for (is_used, lasts) in [(true, true), (false, false)] {
+            is_open(0, 0).await;
+            let before = now() - IDLE / 2;
+            sqlx::query("UPDATE sessions SET used = ?").bind(before).execute(&records.pool).await.unwrap();
+            records.in_session(&session, is_used).await.unwrap();
+            let used: i64 =
+                sqlx::query("SELECT used FROM sessions").fetch_one(&records.pool).await.unwrap().get("used");
+            assert_eq!(used > before, lasts);
+        }
+    }
 }

@@ -7,6 +7,9 @@ use serde_json::{Map, Value, json};
 use super::shapes;
 use crate::problem::Result;
 
+/// Stricter than the policy of the page in all but one: what is not loaded cannot be replaced, so style may be inline.
+const STANDALONE: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Answer {
     Nothing,
@@ -43,6 +46,13 @@ pub(crate) fn encoded(status: u16, text: impl Into<axum::body::Body>) -> Respons
 
 pub(crate) fn of_kind(media: &'static str, text: impl Into<axum::body::Body>) -> Response {
     ([(header::CONTENT_TYPE, HeaderValue::from_static(media))], text.into()).into_response()
+}
+
+/// As `of_kind`, of a document that stands for itself and has its style in it, as a run's report: it runs and loads nothing.
+pub(crate) fn standalone(media: &'static str, text: impl Into<axum::body::Body>) -> Response {
+    let mut document = of_kind(media, text);
+    document.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(STANDALONE));
+    document
 }
 
 pub(crate) fn nothing() -> Response {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use axum::Router;
 use axum::extract::ws::WebSocketUpgrade;
-use axum::extract::{FromRequestParts as _, Path, Request, State};
+use axum::extract::{FromRequestParts as _, MatchedPath, Path, Request, State};
 use axum::http;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
@@ -68,16 +68,48 @@ async fn placed(State(app): State<App>, request: Request, next: Next) -> Respons
     let is_api = request.uri().path().starts_with("/api");
     let mut response = match credentials::check_place(&app.hosts, request.headers()) {
         Ok(()) => next.run(request).await,
-        Err(problem) => problem.into_response(),
+        Err(problem) => {
+            note_refused(&app, &request.into_parts().0, &problem).await;
+            problem.into_response()
+        }
     };
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
-        headers.insert(name, HeaderValue::from_static(value));
+        // A document that is no part of the page may have a policy of its own.
+        if name != header::CONTENT_SECURITY_POLICY || !headers.contains_key(&name) {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
     }
     if is_api && !headers.contains_key(header::CACHE_CONTROL) {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
     response
+}
+
+/// One that came to no route, because it was sent to another name or by the page of another site.
+async fn note_refused(app: &App, request: &Parts, problem: &Problem) {
+    if matches!(request.method, http::Method::GET | http::Method::HEAD | http::Method::OPTIONS) {
+        return;
+    }
+    let from = request.extensions.get::<SocketAddr>().copied().unwrap_or(app.bound);
+    // The address itself may be a secret, as a hook's.
+    let route = request.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
+    let act = Act {
+        who: "",
+        means: "none",
+        address: from.ip().to_string(),
+        method: request.method.as_str(),
+        path: route,
+        status: problem.status(),
+        detail: problem.detail(),
+    };
+    note(app, &act).await;
+}
+
+async fn note(app: &App, act: &Act<'_>) {
+    if let Err(error) = app.records.note(act).await {
+        tracing::error!(%error, "what was done cannot be recorded");
+    }
 }
 
 /// Every other address is the page's, which is public. What the API has and what not is told only to those who are known.
@@ -153,9 +185,7 @@ async fn answered(app: App, route: &'static Route, request: Request) -> Response
             status: response.status().as_u16(),
             detail: &detail,
         };
-        if let Err(error) = app.records.note(&act).await {
-            tracing::error!(%error, "what was done cannot be recorded");
-        }
+        note(&app, &act).await;
     }
     response
 }

@@ -4,14 +4,13 @@
 
 use std::collections::HashMap;
 
-use conductor_core::plan::Plan;
 use conductor_core::run::event::Record;
 use conductor_engine::host::home::Home;
 use conductor_engine::stores::StoredRun;
 use serde_json::{Value, json};
 
 use crate::access::secrets;
-use crate::live::{Runs, occasion, told};
+use crate::live::{Part, Runs, occasion, told};
 use crate::problem::Result;
 use crate::records::{NewDelivery, Project, Records, Webhook};
 
@@ -92,14 +91,15 @@ async fn gather_run(
     let ids: Vec<&str> = webhooks.iter().map(|webhook| webhook.id.as_str()).collect();
     let is_new = |event: &Record| asking.iter().any(|asking| asking.is_new(event));
     // Most logs of old runs have nothing for a new webhook; such a run is not folded.
-    let plan = match events.iter().any(is_new) {
-        true => Some(runs.feed_of(run).await?.look(|run| run.plan().clone())),
+    let terms = match events.iter().any(is_new) {
+        true => Some(runs.feed_of(run).await?.terms()),
         false => None,
     };
     for chunk in events.chunks(AT_ONCE) {
         let of = |event: &Record| {
-            let plan = plan.as_ref().filter(|_| is_new(event));
-            plan.map(|plan| deliveries(project, run, plan, event, &asking)).unwrap_or_default()
+            let terms = terms.as_ref().filter(|_| is_new(event));
+            let told = terms.map(|(plan, options)| told(&run.id, plan, options, event)).unwrap_or_default();
+            deliveries(project, run, &told, event, &asking)
         };
         let deliveries: Vec<NewDelivery> = chunk.iter().flat_map(of).collect();
         let seq = chunk.last().map_or(from, |event| event.seq);
@@ -124,12 +124,12 @@ impl Asking<'_> {
 fn deliveries(
     project: &Project,
     run: &StoredRun,
-    plan: &Plan,
+    told: &[Part],
     event: &Record,
     asking: &[Asking<'_>],
 ) -> Vec<NewDelivery> {
     let mut all = Vec::new();
-    for (place, part) in told(&run.id, plan, event).iter().enumerate() {
+    for (place, part) in told.iter().enumerate() {
         // Of what a record tells, the first part is the record itself.
         let occasion = occasion(&event.event).filter(|_| place == 0);
         for webhook in asking.iter().filter(|asking| asking.is_new(event)).map(|asking| asking.webhook) {

@@ -44,10 +44,7 @@ pub(super) async fn arrive(app: App, asked: Asked) -> Result<Response> {
     let act = Act { who, means: MEANS, address, method: "GET", path: BACK, status, detail: &detail };
     app.records.note(&act).await?;
     match arrived {
-        Ok(person) => {
-            app.throttle.forget(ELSEWHERE, asked.from.ip());
-            begin(&app, &person).await
-        }
+        Ok(person) => begin(&app, &person).await,
         Err((_, problem)) => {
             app.throttle.note_wrong(ELSEWHERE, asked.from.ip());
             Err(problem)
