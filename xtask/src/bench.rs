@@ -70,8 +70,21 @@ const SHIMS: &str = "--shims";
 const WORKTREES: &str = "--worktrees";
 /// Workers on other machines alone, only printed; it is no part of the whole, for it needs Redis, RabbitMQ and PostgreSQL.
 const WORKERS: &str = "--workers";
-pub(crate) const OPTIONS: [&str; 13] =
-    [QUICK, GIT, AGENTS, SINGLE, SERVER, PLUGINS, CONFINEMENT, EXPERTISE, SCREEN, SYNC, SHIMS, WORKTREES, WORKERS];
+pub(crate) const OPTIONS: [&str; 13] = [
+    QUICK,
+    GIT,
+    AGENTS,
+    SINGLE,
+    SERVER,
+    PLUGINS,
+    CONFINEMENT,
+    EXPERTISE,
+    SCREEN,
+    SYNC,
+    SHIMS,
+    WORKTREES,
+    WORKERS,
+];
 /// Those that need nothing of others.
 const ALONE: [&str; 11] =
     [GIT, AGENTS, SINGLE, SERVER, PLUGINS, CONFINEMENT, EXPERTISE, SCREEN, SYNC, SHIMS, WORKTREES];

@@ -7,8 +7,8 @@ use super::contest::{Cell, Contestant};
 use super::core::{Figure, Load};
 use super::graph::{Shape, thousands};
 use super::{
-    Figures, agents, confinement, expertise, git, plugins, screen, server, shims, single, sync, view, workers,
-    worktrees,
+    Figures, agents, confinement, expertise, git, plugins, screen, server, shims, single, sync, view,
+    workers, worktrees,
 };
 use crate::steps::root;
 
