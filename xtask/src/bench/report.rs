@@ -301,6 +301,10 @@ pub(super) fn below(what: String, measured: f64, limit: f64, shown: fn(f64) -> S
     Goal { what, limit: format!("< {}", shown(limit)), measured: shown(measured), met: measured < limit }
 }
 
+pub(super) fn at_least(what: String, measured: f64, limit: f64, shown: fn(f64) -> String) -> Goal {
+    Goal { what, limit: format!("≥ {}", shown(limit)), measured: shown(measured), met: measured >= limit }
+}
+
 pub(super) fn time(seconds: f64) -> String {
     match seconds {
         moment if moment < 1e-4 => format!("{:.0} µs", moment * 1e6),

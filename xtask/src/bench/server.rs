@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::contest::timed;
 use super::graph::{Shape, thousands};
-use super::report::{Goal, below, time};
+use super::report::{Goal, at_least, below, time};
 use super::scratch::{Scratch, conductor};
 use crate::Result;
 use clients::Listened;
@@ -22,6 +22,8 @@ const IDLE_RUNS: usize = 5;
 const IDLE_FOR: Duration = Duration::from_secs(10);
 const CLIENTS: usize = 1_000;
 const LISTENED_FOR: Duration = Duration::from_secs(10);
+/// With fewer of them the other figures say nothing.
+const EVENTS_A_SECOND: f64 = 1_000.0;
 /// Runs with the server and without it, one after the other.
 const PAIRS: usize = 10;
 
@@ -33,8 +35,6 @@ pub(super) struct Figures {
     answers: Vec<(&'static str, Duration)>,
     tasks: usize,
     listened: Listened,
-    /// With all clients.
-    memory: u64,
     /// How many times as long a run of tasks that do nothing takes where the server is there.
     presence: f64,
 }
@@ -44,9 +44,9 @@ pub(super) fn measure(tasks: usize, scratch: &mut Scratch) -> Result<Figures> {
     let start = started(&scratch.directory()?)?;
     let idle = idle(&scratch.directory()?)?;
     let answers = answers(tasks, &scratch.directory()?)?;
-    let (listened, memory) = listened(&scratch.directory()?)?;
+    let listened = listened(&scratch.directory()?)?;
     let presence = presence(tasks, scratch)?;
-    Ok(Figures { start, idle, answers, tasks, listened, memory, presence })
+    Ok(Figures { start, idle, answers, tasks, listened, presence })
 }
 
 /// Ends what it started, whatever becomes of the measurement.
@@ -198,18 +198,19 @@ fn answers(tasks: usize, directory: &Path) -> Result<Vec<(&'static str, Duration
     Ok(figures)
 }
 
-fn listened(directory: &Path) -> Result<(Listened, u64)> {
+fn listened(directory: &Path) -> Result<Listened> {
     // A thousand events a second and more, beside clients that take most of the machine: each task has four.
     write_tasks(directory, "tasks.yaml", 20_000, "sleep 0.03")?;
     let (served, _) = serve(directory)?;
     let run = begin(directory, "tasks.yaml", 12)?;
     // Of what has been so far, clients read nothing.
     let known = number(served.address, &served.token, &run)?;
-    let path = format!("/api/runs/{run}/ws?since={known}");
-    let listened = clients::listen(served.address, &served.token, &path, CLIENTS, LISTENED_FOR);
-    let memory = taken(served.process.0.id())?.0;
+    let path = format!("/api/runs/{run}/ws?since=");
+    let asked = clients::Asked { address: served.address, token: &served.token, path: &path, known };
+    let memory = || Ok(taken(served.process.0.id())?.0);
+    let listened = clients::listen(asked, CLIENTS, LISTENED_FOR, memory);
     cancel(directory, &run);
-    Ok((listened?, memory))
+    listened
 }
 
 /// The one in the middle of all pairs. Which of a pair comes first alternates, so that neither has the warmer machine.
@@ -254,14 +255,18 @@ pub(super) fn goals(figures: &Figures) -> Vec<Goal> {
         let what = format!("server: {name}, p99, live run of {} tasks", thousands(figures.tasks));
         goals.push(below(what, took.as_secs_f64(), 0.05, time));
     }
-    let Listened { p99, rate, beside_stalled } = &figures.listened;
+    let Listened { p99, rate, beside_stalled, cut_after, memory } = &figures.listened;
     let clients = thousands(CLIENTS);
+    let what = format!("server: {clients} WebSocket clients, events to each of them");
+    goals.push(at_least(what, *rate, EVENTS_A_SECOND, |rate| format!("{rate:.0} a second")));
     let what =
         format!("server: {clients} WebSocket clients, {rate:.0} events/s, p99 from the event to the client");
     goals.push(below(what, p99.as_secs_f64(), 0.25, time));
-    goals.push(below("server: memory with them".to_owned(), mebibytes(figures.memory), 300.0, megabytes));
+    goals.push(below("server: memory with them".to_owned(), mebibytes(*memory), 300.0, megabytes));
     let what = "server: the same beside a client that reads nothing".to_owned();
     goals.push(below(what, *beside_stalled, 1.05, |times| format!("{times:.2} × as long")));
+    let what = "server: until a client that reads nothing is cut off".to_owned();
+    goals.push(below(what, cut_after.as_secs_f64(), clients::CUT_WITHIN.as_secs_f64(), time));
     let what = format!("server: a run of {} tasks beside it", thousands(figures.tasks));
     goals.push(below(what, figures.presence, 1.02, |times| format!("{times:.3} × as long")));
     goals

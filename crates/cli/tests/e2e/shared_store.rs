@@ -2,8 +2,10 @@
 
 use conductor_testkit::servers::{self, Postgres};
 use rustix::process::Signal;
+use serde_json::json;
 
 use crate::harness::{Ended, World};
+use crate::server::client::Served;
 
 const TASKS: &str = "tasks: [{ id: a, run: echo one }, { id: b, run: echo two, dependencies: [a] }]\n";
 
@@ -25,6 +27,7 @@ fn runs_on_a_store_that_machines_share() {
     let Some(server) = servers::or_skip(Postgres::start()) else { return };
     the_commands_work_as_they_do_on_a_file(&server);
     one_machine_sees_what_another_drives_and_leaves_it_alone(&server);
+    a_server_starts_nothing_that_another_machine_drives(&server);
     a_machine_that_is_gone_leaves_its_run_to_another(&server);
     runs_move_house_and_back(&server);
     what_is_wrong_with_the_address_is_said(&server);
@@ -84,6 +87,27 @@ fn one_machine_sees_what_another_drives_and_leaves_it_alone(server: &Postgres) {
     let listed = conductor(&there, &["runs", "--json"]).expect(0).json();
     let run = listed["runs"][0]["run"].as_str().unwrap();
     conductor(&there, &["cancel", "--all", "--run", run]).expect(0);
+    live.ended().expect(9);
+}
+
+/// Over HTTP: what another machine drives is under way, is not started twice, and can be cancelled from here.
+fn a_server_starts_nothing_that_another_machine_drives(server: &Postgres) {
+    let address = server.database("served");
+    let (here, there) = (machine(&address, WAITS), machine(&address, TASKS));
+    let folder = here.path("tasks.yaml").parent().unwrap().display().to_string();
+    conductor(&there, &["project", "add", "--id", "web", &folder]).expect(0);
+    let live = here.start(&["run", "tasks.yaml"]);
+    here.wait_for_file("begun");
+    let run = here.run_id();
+    let served = Served::start(&there);
+    let status = served.get("/api/projects/web/parallel/status");
+    assert_eq!((&status["running"], &status["run"]), (&true.into(), &run.as_str().into()), "{status}");
+    for path in ["/api/projects/web/parallel/start".to_owned(), format!("/api/runs/{run}/resume")] {
+        let refused = served.post(&path, json!({})).expect(409).json();
+        assert_eq!(refused["run"], run.as_str(), "{refused}");
+    }
+    let cancelled = served.post("/api/projects/web/parallel/cancel", json!({})).expect(200).json();
+    assert_eq!(cancelled["run"], run.as_str(), "{cancelled}");
     live.ended().expect(9);
 }
 

@@ -2,10 +2,10 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
 use crate::Result;
@@ -21,24 +21,44 @@ pub(super) struct Listened {
     pub(super) rate: f64,
     /// How many times as long the 99th of a hundred took beside a client that reads nothing.
     pub(super) beside_stalled: f64,
+    /// How long that one stayed connected; `CUT_WITHIN` where it was not cut off.
+    pub(super) cut_after: Duration,
+    /// Of the server, in KiB, with all clients.
+    pub(super) memory: u64,
 }
+
+/// Whom clients ask, and for what.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) address: SocketAddr,
+    pub(super) token: &'a str,
+    /// Ends where the number goes.
+    pub(super) path: &'a str,
+    /// Up to here clients know what happened.
+    pub(super) known: u64,
+}
+
+/// A client that takes nothing for ten seconds is cut off; before that, buffers on the way have to be full.
+pub(super) const CUT_WITHIN: Duration = Duration::from_secs(30);
+
+/// What a client has room for that is to be full at once.
+const LITTLE: u32 = 4 << 10;
 
 /// How old events were when they came, in seconds.
 type Ages = Arc<Mutex<Vec<f64>>>;
 
 pub(super) fn listen(
-    address: SocketAddr,
-    token: &str,
-    path: &str,
+    asked: Asked<'_>,
     count: usize,
     time: Duration,
+    memory: impl FnOnce() -> Result<u64>,
 ) -> Result<Listened> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let ages = Ages::default();
         let mut clients = JoinSet::new();
         for number in 0..count {
-            let stream = connected(address, token, path).await?;
+            let stream = connected(asked, TcpSocket::new_v4()?).await?;
             match number < LOOK {
                 true => clients.spawn(look(stream, ages.clone())),
                 false => clients.spawn(drain(stream)),
@@ -49,17 +69,22 @@ pub(super) fn listen(
         taken();
         tokio::time::sleep(time).await;
         let alone = taken();
-        let stalled = connected(address, token, path).await?;
+        let memory = memory()?;
+        let stalling = Instant::now();
+        let stalled = stalled(asked).await?;
         tokio::time::sleep(time).await;
         let beside = taken();
-        drop(stalled);
+        while is_connected(&stalled)? && stalling.elapsed() < CUT_WITHIN {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let cut_after = stalling.elapsed().min(CUT_WITHIN);
         let gone = clients.len() < count;
         let (rate, p99) = (alone.len() as f64 / LOOK as f64 / time.as_secs_f64(), last_hundredth(alone)?);
         if gone {
             return Err("clients were cut off".into());
         }
         let beside_stalled = last_hundredth(beside)? / p99;
-        Ok(Listened { p99: Duration::from_secs_f64(p99), rate, beside_stalled })
+        Ok(Listened { p99: Duration::from_secs_f64(p99), rate, beside_stalled, cut_after, memory })
     })
 }
 
@@ -69,10 +94,29 @@ fn last_hundredth(mut ages: Vec<f64>) -> Result<f64> {
     ages.get(at).copied().ok_or_else(|| "no event came".into())
 }
 
-async fn connected(address: SocketAddr, token: &str, path: &str) -> Result<TcpStream> {
-    let mut stream = TcpStream::connect(address).await?;
+/// One that reads nothing, and has everything to read that has happened.
+async fn stalled(asked: Asked<'_>) -> Result<TcpStream> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_recv_buffer_size(LITTLE)?;
+    connected(Asked { known: 0, ..asked }, socket).await
+}
+
+/// Whether the server still has its side of the connection.
+fn is_connected(stream: &TcpStream) -> Result<bool> {
+    let port = format!(":{:04X}", stream.local_addr()?.port());
+    let sockets = std::fs::read_to_string("/proc/net/tcp")?;
+    Ok(sockets.lines().any(|line| {
+        let mut fields = line.split_whitespace().skip(2);
+        let (to, state) = (fields.next(), fields.next());
+        to.is_some_and(|to| to.ends_with(&port)) && state == Some("01")
+    }))
+}
+
+async fn connected(asked: Asked<'_>, socket: TcpSocket) -> Result<TcpStream> {
+    let Asked { address, token, path, known } = asked;
+    let mut stream = socket.connect(address).await?;
     let request = format!(
-        "GET {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nConnection: Upgrade\r\n\
+        "GET {path}{known} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nConnection: Upgrade\r\n\
          Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
     );
     stream.write_all(request.as_bytes()).await?;

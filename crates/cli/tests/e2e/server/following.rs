@@ -65,7 +65,10 @@ fn a_client_goes_on_where_it_was() {
     let run = world.run_id();
     let last = served.get(&format!("/api/runs/{run}"))["seq"].as_u64().unwrap();
     let mut socket = served.socket(&format!("/api/runs/{run}/ws?since=0"));
-    expect_whole(&socket.until("parallel_complete"), last);
+    let whole = socket.until("parallel_complete");
+    expect_whole(&whole, last);
+    // Tasks of this run work in place, because of how it was started and not by what they say.
+    assert!(!whole.iter().any(|event| event["type"] == "worktree_created"), "{whole:?}");
     let mut socket = served.socket(&format!("/api/runs/{run}/ws?since={}", last - 2));
     let rest = socket.until("parallel_complete");
     let seqs: Vec<u64> = rest.iter().filter_map(|event| event["seq"].as_u64()).collect();
@@ -85,6 +88,107 @@ fn a_client_goes_on_where_it_was() {
         text.contains("event: parallel_complete\n").then_some(())
     });
     assert!(text.contains(&format!("id: {last}\n")) && text.contains("text/event-stream"), "{text}");
+}
+
+/// A number says nothing without its run, and one that never was is no place to go on from.
+#[test]
+fn a_client_that_knows_what_never_was_begins_anew() {
+    let world = World::in_place(&tasks(1, "'true'"));
+    world.conductor(&["project", "add", "--id", "web"]).expect(0);
+    let served = Served::start(&world);
+    world.conductor(&["run", "tasks.yaml"]).expect(0);
+    let run = world.run_id();
+    let last = served.get(&format!("/api/runs/{run}"))["seq"].as_u64().unwrap();
+    let refused = |path: &str| served.by(&served.owner(), "GET", path, &json!({})).expect(422).json();
+    for bare in ["0", "500", "500,otter:1"] {
+        let problem = refused(&format!("/api/ws/web?since={bare}"));
+        assert!(
+            problem["field"] == "since" && problem["help"].as_str().unwrap().contains("newest"),
+            "{problem}"
+        );
+    }
+    for path in [format!("/api/runs/{run}/ws?since=9999"), format!("/api/ws/web?since={run}:9999")] {
+        let told = served.socket(&path).until("initial_state");
+        assert_eq!(told.last().unwrap()["seq"], json!(last), "{path}");
+    }
+    let problem = refused(&format!("/api/runs/{run}/events/stream?since={}", last + 1));
+    assert!(problem["field"] == "since" && problem.to_string().contains(&last.to_string()), "{problem}");
+}
+
+#[test]
+fn a_client_that_was_away_misses_no_run_of_its_project() {
+    let world = World::in_place(&tasks(1, "'true'"));
+    world.conductor(&["project", "add", "--id", "web"]).expect(0);
+    let served = Served::start(&world);
+    let run = || {
+        let before = world.runs();
+        world.conductor(&["run", "tasks.yaml"]).expect(0);
+        world.runs().into_iter().find(|run| !before.contains(run)).unwrap()
+    };
+    let seq = |run: &str| served.get(&format!("/api/runs/{run}"))["seq"].as_u64().unwrap();
+    let known = run();
+    let last = seq(&known);
+    let missed = [run(), run()];
+    let mut socket = served.socket(&format!("/api/ws/web?since={known}:{}", last - 1));
+    let of = |events: &[Value], run: &str| -> Vec<Value> {
+        events.iter().filter(|event| event["run"] == run).cloned().collect()
+    };
+    let mut events = Vec::new();
+    let is_over = |events: &[Value], run: &str| {
+        of(events, run).iter().any(|event| event["type"] == "parallel_complete")
+    };
+    while ![&known, &missed[0], &missed[1]].iter().all(|run| is_over(&events, run)) {
+        events.extend(socket.next().unwrap_or_else(|| panic!("{events:?}")));
+    }
+    let seqs: Vec<u64> = of(&events, &known).iter().filter_map(|event| event["seq"].as_u64()).collect();
+    assert_eq!(seqs, [last]);
+    for run in &missed {
+        expect_whole(&of(&events, run), seq(run));
+    }
+}
+
+/// What is followed has no end by itself: it is ended, and the server does not wait for it.
+#[test]
+fn a_server_that_stops_takes_leave_of_its_listeners() {
+    let world = World::in_place(&tasks(1, "AGENT touch started then await go"));
+    world.conductor(&["project", "add", "--id", "web"]).expect(0);
+    let served = Served::start(&world);
+    let live = world.start(&["run", "tasks.yaml"]);
+    world.wait_for_file("started");
+    let run = world.run_id();
+    let mut sockets = [
+        served.socket(&format!("/api/runs/{run}/ws?since=0")),
+        served.socket("/api/ws/web"),
+        served.socket("/api/ws"),
+    ];
+    sockets.iter_mut().for_each(|socket| drop(socket.until("connected")));
+    let (bearer, address) = (format!("Bearer {}", served.owner()), served.address);
+    let followed = ["/events/stream", "/tasks/first/log?follow=true"].map(|path| {
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        let request = format!(
+            "GET /api/runs/{run}{path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: {bearer}\r\n\r\n"
+        );
+        std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();
+        // It has begun.
+        let mut head = [0; 12];
+        std::io::Read::read_exact(&mut stream, &mut head).unwrap();
+        assert_eq!(&head, b"HTTP/1.1 200");
+        stream
+    });
+    let begun = std::time::Instant::now();
+    let pid = rustix::process::Pid::from_raw(i32::try_from(served.pid()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    for socket in &mut sockets {
+        assert_eq!(socket.closed(), Some(1001));
+    }
+    for mut stream in followed {
+        std::io::Read::read_to_end(&mut stream, &mut Vec::new()).unwrap();
+    }
+    served.stop().expect(0);
+    // Requests are waited for up to five seconds.
+    assert!(begun.elapsed().as_secs() < 4, "{:?}", begun.elapsed());
+    world.write("go", "");
+    live.ended().expect(0);
 }
 
 /// E11.

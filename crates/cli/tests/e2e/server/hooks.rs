@@ -68,6 +68,11 @@ fn a_hook_is_not_called_for_ever() {
     assert_eq!(statuses[0], 202);
     assert!(statuses[1..10].iter().all(|status| *status == 409), "{statuses:?}");
     assert_eq!(statuses[10..], [429, 429]);
+    // Another one, called from the same place, has its own ten.
+    let other =
+        served.post("/api/projects/web/hooks", json!({ "name": "cd", "max_cost": 1 })).expect(201).json();
+    let path = format!("/api/hooks/{}", other["url"].as_str().unwrap().rsplit_once('/').unwrap().1);
+    served.ask("POST", &path, &[], "").expect(409);
     world.write("go", "");
 }
 
@@ -107,5 +112,12 @@ fn groups_are_run_as_a_job_that_outlives_the_server() {
     world.write("go", "");
     let over = wait_for("its end", || Some(served.get(&path)).filter(|job| job["state"] != "running"));
     assert_eq!(over["state"], "done", "{over}");
-    assert_eq!(served.get("/api/projects/web/jobs")["jobs"].as_array().unwrap().len(), 1);
+    let jobs = || served.get("/api/projects/web/jobs")["jobs"].as_array().unwrap().len();
+    assert_eq!(jobs(), 1);
+    // Another project of that id has no part in them.
+    world.conductor(&["project", "remove", "web"]).expect(0);
+    assert!(!world.home().join("server/jobs/web").exists());
+    world.conductor(&["project", "add", "--id", "web"]).expect(0);
+    assert_eq!(jobs(), 0);
+    served.by(&served.owner(), "GET", &path, &json!({})).expect(404);
 }

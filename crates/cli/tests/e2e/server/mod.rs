@@ -11,6 +11,7 @@ mod editing;
 mod expertise;
 mod following;
 mod graph_layout;
+mod guessing;
 mod hooks;
 mod limits;
 #[cfg(feature = "oidc")]

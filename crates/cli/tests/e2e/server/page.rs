@@ -174,6 +174,26 @@ fn without_node_a_placeholder_says_how_to_get_the_page_and_the_api_works() {
     live.ended().expect(0);
 }
 
+/// It has its style in it, which the policy of the page does not allow; the page stays as strict as it is.
+#[test]
+fn a_report_is_shown_with_its_style() {
+    let world = World::in_place("tasks: [{ id: a, run: 'true' }]");
+    world.conductor(&["run", "tasks.yaml"]).expect(0);
+    let served = Served::start(&world);
+    let policy_at = |path: &str| {
+        let answer = served.by(&served.owner(), "GET", path, &serde_json::json!({})).expect(200);
+        (answer.header("content-security-policy").unwrap(), answer.body)
+    };
+    let (policy, report) = policy_at(&format!("/api/runs/{}/report", world.run_id()));
+    assert!(policy.starts_with("default-src 'none'; style-src 'unsafe-inline';"), "{policy}");
+    assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
+    assert!(report.contains("<style>") && !report.contains("<script"), "{report}");
+    for path in ["/", "/api/docs", "/api/runs"] {
+        let (policy, _) = policy_at(path);
+        assert!(policy.starts_with("default-src 'self';") && !policy.contains("unsafe"), "{path}: {policy}");
+    }
+}
+
 #[test]
 fn a_program_outside_of_a_checkout_builds_no_page() {
     let world = World::new();

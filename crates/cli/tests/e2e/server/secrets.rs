@@ -13,7 +13,7 @@ fn no_secret_leaves_by_the_server() {
     world.write("key", CANARY);
     world.set("ANTHROPIC_API_KEY", CANARY);
     world.conductor(&["project", "add", "--id", "web"]).expect(0);
-    let served = Served::start(&world);
+    let served = Served::with(&world, &["-vv"]);
     let mut socket = served.socket("/api/ws/web");
     world.conductor(&["run", "tasks.yaml"]).expect(100);
     let run = world.run_id();
@@ -44,10 +44,16 @@ fn no_secret_leaves_by_the_server() {
     }
     let database = std::fs::read(world.home().join("server/server.db")).unwrap();
     all.push(("server.db".to_owned(), String::from_utf8_lossy(&database).into_owned()));
-    for (place, text) in all {
-        assert!(!text.contains(CANARY), "{place}: {text}");
-        assert!(!text.contains(&served.owner()), "{place} has the owner's token");
-    }
     let log = served.by(&served.owner(), "GET", &format!("/api/runs/{run}/tasks/a/log"), &json!({})).body;
     assert!(log.contains("the key is *"), "{log}");
+    served.post(&format!("/api/runs/{run}/pause"), json!({})).expect(409);
+    let owner = served.owner();
+    // What it logged itself: the request was recorded there.
+    let logged = served.stop().stderr;
+    assert!(logged.contains("/pause"), "{logged}");
+    all.push(("the server's log".to_owned(), logged));
+    for (place, text) in all {
+        assert!(!text.contains(CANARY), "{place}: {text}");
+        assert!(!text.contains(&owner), "{place} has the owner's token");
+    }
 }
