@@ -23,6 +23,7 @@ mod handing_over;
 mod landing;
 mod leases;
 mod left;
+mod losing;
 mod monitoring;
 mod pools;
 mod preempting;
@@ -202,6 +203,7 @@ impl Scheduler {
             Input::LeaseRenewed { task, attempt, worker } => {
                 self.on_lease_renewed(now, task, attempt, worker);
             }
+            Input::ShimLost { task, attempt } => self.on_shim_lost(now, task, attempt),
             Input::WorkerLost { worker } => self.on_worker_lost(now, &worker),
             Input::SessionStarted { task, attempt, session } => {
                 if self.current(&task, attempt).is_some() {

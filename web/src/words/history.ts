@@ -50,6 +50,7 @@ export const historyWords = {
   stop: "It is being stopped",
   leased: "A worker in another process has taken it",
   lost: "That worker is gone",
+  shimLost: "The process that held its agent was ended, and the agent with it",
   reattached: "Its agent went on without the coordinator; a new one takes hold of it",
   session: "A conversation began",
   process: (pid: number) => `Process ${pid} started`,

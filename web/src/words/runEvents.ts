@@ -89,6 +89,7 @@ const SAID: Record<string, (event: RunEvent) => string> = {
   process_started: (event) => `process ${part(event.process)?.pid} starts`,
   attempt_leased: (event) => `worker ${event.worker} takes attempt ${event.attempt}`,
   lease_lost: (event) => `worker ${event.worker} is lost`,
+  shim_lost: () => "the process that held its agent was ended, and the agent with it",
   attempt_reattached: () => "its agent has gone on without the coordinator; a new one takes hold of it",
   session_started: () => "a conversation begins",
   usage_reported: usage,

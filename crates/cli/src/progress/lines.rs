@@ -80,6 +80,9 @@ impl Lines {
             Event::LeaseLost { task, worker, .. } => {
                 Some(self.aside(YELLOW, "lost", task, &format!("  its worker {worker} is gone or silent")))
             }
+            Event::ShimLost { task, .. } => {
+                Some(self.aside(YELLOW, "lost", task, "  the process that held its agent was ended"))
+            }
             Event::AttemptReattached { task, worked, .. } => Some(self.again(task, *worked)),
             Event::WorkSetAside { task, why, .. } => {
                 let words = match why {

@@ -148,6 +148,11 @@ pub enum Event {
         attempt: Attempt,
         worker: WorkerId,
     },
+    /// The process that held its agent was ended from outside, and the agent with it.
+    ShimLost {
+        task: TaskId,
+        attempt: Attempt,
+    },
     /// A coordinator that came later has taken hold of it: its agent had gone on meanwhile, or had come to its end.
     AttemptReattached {
         task: TaskId,

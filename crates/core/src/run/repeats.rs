@@ -47,6 +47,8 @@ pub struct Repeats {
     pub preempted: u32,
     /// How many workers were lost while they were at it, since it was last opened.
     pub lost_workers: u32,
+    /// How many shims were lost while they held an agent of it, since it was last opened.
+    pub lost_shims: u32,
     /// Work that had not landed when its last attempt began on it: whose, and which commit.
     pub stack: BTreeMap<TaskId, String>,
     /// What it would begin on does not fit what has landed: it waits until all of that has.
@@ -111,6 +113,7 @@ impl Run {
                 self.repeats.entry(node).or_default().preempted += 1;
             }
             Event::LeaseLost { .. } => self.repeats.entry(node).or_default().lost_workers += 1,
+            Event::ShimLost { .. } => self.repeats.entry(node).or_default().lost_shims += 1,
             Event::WordsSent { words, unheard, .. } => self.account_words(node, words, *unheard),
             Event::AttemptEnded { outcome, change, .. } => {
                 self.account_end(node, outcome, change.as_deref());

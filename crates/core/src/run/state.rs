@@ -49,7 +49,7 @@ pub struct Running {
     pub process: Option<Process>,
     /// Who carries it out, where that is not the coordinator's own process.
     pub worker: Option<WorkerId>,
-    /// That one is gone or silent.
+    /// That one is gone or silent; or, where there is none, the shim that held its agent is gone.
     pub lost: bool,
     pub stopping: Option<StopReason>,
     /// Set once the attempt has ended and only the task's own end is outstanding.

@@ -12,6 +12,7 @@ pub(crate) fn subject(event: &Event) -> Option<(&TaskId, &'static str)> {
         Event::ProcessStarted { task, .. } => (task, "process_started"),
         Event::AttemptLeased { task, .. } => (task, "attempt_leased"),
         Event::LeaseLost { task, .. } => (task, "lease_lost"),
+        Event::ShimLost { task, .. } => (task, "shim_lost"),
         Event::AttemptReattached { task, .. } => (task, "attempt_reattached"),
         Event::SessionStarted { task, .. } => (task, "session_started"),
         Event::UsageReported { task, .. } => (task, "usage_reported"),
@@ -132,6 +133,11 @@ fn step_running(running: &Running, event: &Event, record: &Record) -> Option<Tas
         }
         Event::LeaseLost { attempt, worker, .. }
             if *attempt == running.attempt && running.worker.as_ref() == Some(worker) && !running.lost =>
+        {
+            next.lost = true;
+        }
+        Event::ShimLost { attempt, .. }
+            if *attempt == running.attempt && running.worker.is_none() && !running.lost =>
         {
             next.lost = true;
         }

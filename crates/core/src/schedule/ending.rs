@@ -1,6 +1,7 @@
 //! How an attempt ends, and what becomes of its task then.
 
 use super::Scheduler;
+use super::losing::Lost;
 use crate::plan::graph::Node;
 use crate::run::event::{Change, Event, Failure, FailureClass, Outcome, Phases, SetAside, StopReason};
 use crate::values::ids::{Attempt, TaskId};
@@ -19,7 +20,7 @@ impl Scheduler {
         let (executor, elapsed) = (running.executor, running.length(now.tick));
         let fits = running.process.is_some() || !self.has_stack(place) || !outcome.is_conflict();
         let outcome = if fits { outcome } else { Outcome::Interrupted };
-        let lost = running.lost;
+        let lost = Lost::of(running);
         let outcome = self.judged(place, running.stopping, outcome);
         let outcome = self.survived(place, lost, outcome);
         let outcome = self.waited_out(now, place, outcome);

@@ -33,6 +33,11 @@ pub enum Input {
     WorkerLost {
         worker: WorkerId,
     },
+    /// The process that held its agent was ended, and the agent with it; the attempt's end follows.
+    ShimLost {
+        task: TaskId,
+        attempt: Attempt,
+    },
     SessionStarted {
         task: TaskId,
         attempt: Attempt,

@@ -10,15 +10,12 @@ use std::collections::{BTreeSet, HashMap};
 use super::{Action, Scheduler};
 use crate::plan::graph::Node;
 use crate::run::TaskState;
-use crate::run::event::{Event, Failure, FailureClass, Outcome};
+use crate::run::event::Event;
 use crate::values::ids::{Attempt, TaskId, WorkerId};
 use crate::values::units::{Millis, Now, Tick};
 
 /// How long an attempt is taken to be carried out after its worker was last heard of.
 pub const LEASE: Millis = Millis::from_secs(30);
-
-/// So many lost workers of one task are taken to be its own doing.
-const MOST_LOST: u32 = 3;
 
 #[derive(Debug, Default)]
 pub(super) struct Leases {
@@ -91,18 +88,5 @@ impl Scheduler {
         let task = self.run.plan().tasks[place].id.clone();
         self.emit(now, Event::LeaseLost { task: task.clone(), attempt, worker: worker.clone() });
         self.act(Action::Reclaim { task, attempt, worker });
-    }
-
-    /// How an attempt whose worker was lost has ended. That is not the fault of its work, so it is no failed try; but a task
-    /// that takes every worker along is set aside.
-    pub(super) fn survived(&self, place: usize, lost: bool, outcome: Outcome) -> Outcome {
-        let workers = self.run.repeats(place).map_or(0, |repeats| repeats.lost_workers);
-        match outcome {
-            Outcome::Interrupted if lost && workers >= MOST_LOST => Outcome::Failed(Failure::new(
-                FailureClass::Killed,
-                format!("its worker was lost {workers} times while it was at work"),
-            )),
-            outcome => outcome,
-        }
     }
 }

@@ -195,6 +195,7 @@ fn tell(event: &Event) -> Option<String> {
         Event::StopRequested { task, why, .. } => write!(word, "stop {task} ({why:?})"),
         Event::AttemptLeased { task, worker, .. } => write!(word, "leased {task} to {worker}"),
         Event::LeaseLost { task, .. } => write!(word, "lost {task}"),
+        Event::ShimLost { task, .. } => write!(word, "lost the shim of {task}"),
         Event::AttemptReattached { task, .. } => write!(word, "again {task}"),
         Event::AttemptEnded { task, outcome: Outcome::Interrupted, .. } => write!(word, "interrupted {task}"),
         Event::MergeIntended { task, .. } => write!(word, "merging {task}"),

@@ -233,10 +233,7 @@ impl Worker {
             return Err(cut);
         }
         if lost {
-            // That is not the fault of its work, which its next attempt goes on with.
-            transcript.note("[conductor: the process that held its agent was ended, and the agent with it]");
-            self.notice(format!("{}: the process that held its agent was ended", context.order.task));
-            return Err(Outcome::Interrupted);
+            return Err(self.lost_shim(context, transcript));
         }
         if let Some(until) = ending.parked {
             self.park(context.task, until);
@@ -255,6 +252,14 @@ impl Worker {
         }
         self.look_after(context).await;
         self.verify(context, transcript, stop).await.map_err(Outcome::Failed)
+    }
+
+    /// That is not the fault of its work, which its next attempt goes on with.
+    fn lost_shim(&self, context: &AttemptContext<'_>, transcript: &mut Transcript) -> Outcome {
+        transcript.note("[conductor: the process that held its agent was ended, and the agent with it]");
+        let (task, attempt) = (context.order.task.clone(), context.order.attempt);
+        self.report(Input::ShimLost { task, attempt });
+        Outcome::Interrupted
     }
 
     /// What a prompt is told, with all there is to know now.

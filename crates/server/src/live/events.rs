@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::frame::Part;
 
 /// Every name that an event can have.
-pub(crate) const NAMES: [&str; 51] = [
+pub(crate) const NAMES: [&str; 52] = [
     "batch_start",
     "batch_complete",
     "batch_failed",
@@ -45,6 +45,7 @@ pub(crate) const NAMES: [&str; 51] = [
     "run_drained",
     "attempt_leased",
     "lease_lost",
+    "shim_lost",
     "attempt_reattached",
     "stop_requested",
     "work_set_aside",
@@ -248,6 +249,7 @@ fn own_name(event: &Event) -> &'static str {
         Event::RunDrained { .. } => "run_drained",
         Event::AttemptLeased { .. } => "attempt_leased",
         Event::LeaseLost { .. } => "lease_lost",
+        Event::ShimLost { .. } => "shim_lost",
         Event::AttemptReattached { .. } => "attempt_reattached",
         Event::StopRequested { .. } => "stop_requested",
         Event::WorkSetAside { .. } => "work_set_aside",

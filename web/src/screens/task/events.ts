@@ -233,6 +233,8 @@ function of(event: TaskEvent): Omit<Told, "seq" | "at"> {
       return minor(text.leased);
     case "lease_lost":
       return plain(text.lost);
+    case "shim_lost":
+      return plain(text.shimLost);
     case "attempt_reattached":
       return plain(text.reattached);
     case "session_started":

@@ -12,6 +12,7 @@ use crate::plan::file_sets::FileSet;
 use crate::plan::{Amendment, Land, Scope, Wins};
 use crate::run::event::RECOVERY;
 use crate::run::event::{Answerer, Capped, Comment, ReviewVerdict};
+use crate::schedule::losing::MOST_LOST;
 use crate::values::ids::WorkerId;
 use random::{random_options, random_plan};
 
@@ -407,7 +408,39 @@ impl Checked {
                 .collect();
             assert!(held.is_empty(), "{held:?} are with {worker}, and it is gone");
         } else if let Some((task, attempt)) = self.live.get(whom as usize % self.live.len().max(1)).cloned() {
-            self.input(Input::LeaseRenewed { task, attempt, worker });
+            match whom.is_multiple_of(2) {
+                true => self.input(Input::LeaseRenewed { task, attempt, worker }),
+                false => self.lose_shim(task, attempt),
+            }
+        }
+    }
+
+    /// The process that holds an agent is ended. That interrupts the attempt; time and again, it fails it.
+    fn lose_shim(&mut self, task: TaskId, attempt: Attempt) {
+        self.input(Input::ShimLost { task: task.clone(), attempt });
+        let run = self.script.scheduler.run();
+        let place = run.place(&task).unwrap();
+        let is_lost = matches!(&run.progress(place).state, TaskState::Running(running)
+            if running.attempt == attempt && running.lost && running.worker.is_none() && running.stopping.is_none());
+        let times = run.repeats(place).map_or(0, |repeats| repeats.lost_shims);
+        let at = self.live.iter().position(|live| *live == (task.clone(), attempt)).unwrap();
+        self.report(at, Outcome::Interrupted, false);
+        let outcome = self.script.log.iter().rev().find_map(|record| match &record.event {
+            Event::AttemptEnded { task: ended, attempt: of, outcome, .. }
+                if (ended, of) == (&task, &attempt) =>
+            {
+                Some(outcome.clone())
+            }
+            _ => None,
+        });
+        match outcome {
+            Some(Outcome::Failed(failure)) if is_lost => {
+                assert!(failure.class != FailureClass::Killed || times >= MOST_LOST, "{failure:?}");
+            }
+            Some(outcome) if is_lost => {
+                assert!(times < MOST_LOST || outcome == Outcome::Cancelled, "{outcome:?}")
+            }
+            _ => {}
         }
     }
 

@@ -66,3 +66,43 @@ fn its_time_out_counts_on() {
     assert_eq!(s.wait(9), "");
     assert_eq!(s.wait(1), "stop a (TimedOut)");
 }
+
+impl Script {
+    /// The process that holds the agent is ended, and the agent with it.
+    fn loses_shim(&mut self, task: &str) -> String {
+        let attempt = self.attempt_of(task);
+        let told = self.input(Input::ShimLost { task: id(task), attempt });
+        told + ", " + &self.ended(task, Outcome::Interrupted)
+    }
+}
+
+#[test]
+fn a_task_that_ends_what_holds_it_time_and_again_fails() {
+    let mut plan = plan("a; b <- a");
+    plan.tasks[0].retry.max_attempts = 2;
+    let (mut s, _) = Script::start(plan, queue(1));
+    assert_eq!(s.loses_shim("a"), "lost the shim of a, interrupted a, start a#2");
+    assert_eq!(s.ended("a", Outcome::Interrupted), "interrupted a, start a#3", "that is not one of them");
+    assert_eq!(s.loses_shim("a"), "lost the shim of a, interrupted a, start a#4");
+    assert_eq!(s.scheduler.run().progress(0).tried, 0);
+    let told = s.loses_shim("a");
+    assert!(!told.contains("interrupted"), "{told}");
+    let failure = s.log.iter().find_map(|record| match &record.event {
+        Event::AttemptEnded { outcome: Outcome::Failed(failure), .. } => Some(failure.clone()),
+        _ => None,
+    });
+    let words = failure.unwrap().message;
+    assert_eq!(words, "the process that held it was ended 3 times while it was at work");
+    s.wait(60);
+    let told = s.loses_shim("a");
+    assert!(told.contains("failed a (Killed)"), "its next try does not get three more: {told}");
+    assert_eq!(s.scheduler.run().progress(0).tried, 2);
+    assert_eq!(&Run::replay(&s.log).unwrap(), s.scheduler.run());
+}
+
+#[test]
+fn one_that_was_told_to_stop_has_not_lost_its_shim() {
+    let (mut s, _) = Script::start(plan("a"), queue(1));
+    s.input(Input::Asked(Request::Cancel(id("a"))));
+    assert_eq!(s.loses_shim("a"), ", cancelled a, finished (Cancelled)");
+}

@@ -44,6 +44,7 @@ impl Redactor {
                 Input::ExpertiseLearned { task, attempt, lessons }
             }
             other @ (Input::ProcessStarted { .. }
+            | Input::ShimLost { .. }
             | Input::SessionStarted { .. }
             | Input::LeaseRenewed { .. }
             | Input::WorkerLost { .. }
