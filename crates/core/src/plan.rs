@@ -41,7 +41,10 @@ use crate::values::ids::TaskId;
 
 pub use agents::{Otherwise, Permissions, Program, Review};
 pub use amendment::{Amendment, Edit};
-pub use bounds::{Limits, NOTIFICATION_NAMES, Notification, Notifications, ORPHAN_GRACE, OnBudget, Price};
+pub use bounds::{
+    LONGEST_UNBOUNDED_GRACE, Limits, NOTIFICATION_NAMES, Notification, Notifications, ORPHAN_GRACE, OnBudget,
+    Price,
+};
 pub use cloud::{Cloud, Transport};
 pub use course::{
     Changes, Dependency, EpicLanding, Isolation, Kind, Land, MergeStrategy, OnConflict, PrStrategy,

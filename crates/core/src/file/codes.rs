@@ -88,6 +88,10 @@ pub const CODES: &[(&str, &str)] = &[
         "long-delay",
         "A retry delay is above an hour. Plain numbers are seconds; perhaps milliseconds were meant.",
     ),
+    (
+        "long-grace",
+        "orphan_grace lets agents go on for more than 12 hours when conductor is gone. That needs a cap on cost or tokens and max_time, here or by another word; without them the run does not start.",
+    ),
     ("many-documents", "A task file is one YAML document; a second one starts after '---'."),
     ("missing-key", "A key that must be there is not."),
     ("missing-work", "A task needs a prompt (for an agent) or a run (a command)."),

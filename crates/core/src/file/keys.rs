@@ -742,7 +742,7 @@ pub(super) const LIMITS: Table = &[&[
     key(
         "orphan_grace",
         Shape::Duration,
-        "How long agents go on when the program that runs them is gone, for the run to be resumed; a minute unless it is said, and with 0 they end with it.",
+        "How long agents go on when the program that runs them is gone, for the run to be resumed; a minute unless it is said, and with 0 they end with it. More than 12 hours need a cap and max_time.",
     ),
     key(
         "follow_ups",

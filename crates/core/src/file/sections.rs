@@ -236,6 +236,8 @@ impl LimitsDraft {
 
 pub(super) fn limits(r: &mut Report<'_>, _: &str, node: &Node) -> Option<LimitsDraft> {
     let mut fields = Fields::of(r, "limits", LIMITS, node)?;
+    let grace = fields
+        .get(r, "orphan_grace", |r, what, node| Some((super::decode::duration(r, what, node)?, node.span)));
     let limits = LimitsDraft {
         max_cost: fields.get(r, "max_cost", cost),
         on_budget: fields.get(r, "on_budget", choice(ON_BUDGET)),
@@ -243,7 +245,7 @@ pub(super) fn limits(r: &mut Report<'_>, _: &str, node: &Node) -> Option<LimitsD
         max_time: fields.get(r, "max_time", time_limit),
         max_attempts: fields.get(r, "max_attempts", count(1..=MAX_RUN_ATTEMPTS)),
         outage_patience: fields.get(r, "outage_patience", super::decode::duration),
-        orphan_grace: fields.get(r, "orphan_grace", super::decode::duration),
+        orphan_grace: grace.map(|(length, _)| length),
         follow_ups: fields.get(r, "follow_ups", count(0..=MAX_FOLLOW_UPS)),
         hold_out: fields.get(r, "hold_out", count(0..=100)),
         learn_cost: fields.get(r, "learn_cost", cost),
@@ -253,6 +255,16 @@ pub(super) fn limits(r: &mut Report<'_>, _: &str, node: &Node) -> Option<LimitsD
         groups: fields.get(r, "groups", group_limits).unwrap_or_default(),
     };
     fields.finish(r, |_| false);
+    if let Some((length, span)) = grace
+        && limits.clone().finish().leaves_without_bounds()
+    {
+        r.warning(
+            "long-grace",
+            span,
+            format!("'orphan_grace' is {length}, without a cap and a deadline here"),
+        )
+        .help("a run with it starts only with max_cost or max_tokens, and with max_time");
+    }
     Some(limits)
 }
 

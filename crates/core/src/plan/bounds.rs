@@ -33,6 +33,9 @@ pub enum OnBudget {
 /// How long what a coordinator leaves behind goes on without one, where nothing else is said.
 pub const ORPHAN_GRACE: Millis = Millis::from_secs(60);
 
+/// A night. What is to go on for longer than that without a coordinator needs a cap and a deadline.
+pub const LONGEST_UNBOUNDED_GRACE: Millis = Millis::from_secs(12 * 3600);
+
 /// What the whole run may use.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Limits {
@@ -82,6 +85,12 @@ impl Limits {
     /// How long what a coordinator leaves behind goes on without one.
     pub fn orphan_grace(&self) -> Millis {
         self.orphan_grace.unwrap_or(ORPHAN_GRACE)
+    }
+
+    /// Whether what goes on for so long without a coordinator can spend, or last, without end.
+    pub fn leaves_without_bounds(&self) -> bool {
+        let is_capped = self.max_cost.is_some() || self.max_tokens.is_some();
+        self.orphan_grace() > LONGEST_UNBOUNDED_GRACE && !(is_capped && self.max_time.is_some())
     }
 }
 
@@ -142,4 +151,20 @@ pub enum Notification {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_on_for_days_alone_needs_a_cap_and_a_deadline() {
+        let long = Limits { orphan_grace: Some(Millis::from_secs(100_000 * 3600)), ..Limits::default() };
+        let capped = Limits { max_tokens: Some(1), ..long.clone() };
+        let timed = Limits { max_time: Some(Millis::from_secs(60)), ..long.clone() };
+        assert!([&long, &capped, &timed].iter().all(|limits| limits.leaves_without_bounds()));
+        let bounded = Limits { max_time: timed.max_time, ..capped };
+        let short = Limits { orphan_grace: Some(LONGEST_UNBOUNDED_GRACE), ..Limits::default() };
+        assert!([bounded, short, Limits::default()].iter().all(|limits| !limits.leaves_without_bounds()));
+    }
 }

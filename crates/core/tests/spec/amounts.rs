@@ -131,3 +131,13 @@ fn numbers_where_texts_stand_are_taken_as_written() {
     assert_eq!((task.model.as_deref(), task.name.as_str()), (Some("4.10"), "007"));
     assert_eq!(task.verify, ["true"]);
 }
+
+#[test]
+fn a_grace_of_days_without_a_cap_and_a_deadline_is_told_of() {
+    let with = |limits: &str| format!("limits: {{ orphan_grace: {limits} }}\ntasks: [{{ id: a, run: x }}]\n");
+    let told = "1:25 long-grace? 'orphan_grace' is 100h00m, without a cap and a deadline here (a run with it starts only with max_cost or max_tokens, and with max_time)";
+    check(&with("100h"), told);
+    check(&with("100h, max_cost: 5"), told);
+    check(&with("100h, max_cost: 5, max_time: 9h"), "");
+    check(&with("12h"), "");
+}

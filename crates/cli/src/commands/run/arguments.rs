@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use conductor_core::plan::graph;
 use conductor_core::plan::select::{SelectError, select, without};
-use conductor_core::plan::{Fingerprint, Isolation, Land, Limits, Plan, Sandbox, SandboxMode, Work};
+use conductor_core::plan::{
+    Fingerprint, Isolation, LONGEST_UNBOUNDED_GRACE, Land, Limits, Plan, Sandbox, SandboxMode, Work,
+};
 use conductor_core::run::event::{BringHome, Options, Selection};
 use conductor_core::values::ids::TaskId;
 use conductor_core::values::units::{Millis, Usd};
@@ -146,6 +148,10 @@ impl<'a> Resolved<'a> {
         limits.max_time = typed.max_time.or(limits.max_time);
         limits.max_attempts = typed.max_attempts.or(limits.max_attempts);
         limits.orphan_grace = typed.orphan_grace.or(limits.orphan_grace);
+        // One that was started with it can always be gone on with.
+        if before.is_none() {
+            check_grace(limits)?;
+        }
         limits.outage_patience = typed.outage_patience.or(limits.outage_patience).or(Some(PATIENCE));
         for (name, amount) in machine() {
             limits.resources.entry(name).or_insert(amount);
@@ -331,6 +337,17 @@ impl From<Strategy> for graph::Strategy {
             Strategy::Sequential => graph::Strategy::Sequential,
         }
     }
+}
+
+/// Agents that go on for days alone could spend for days.
+fn check_grace(limits: &Limits) -> Result<(), CliError> {
+    if !limits.leaves_without_bounds() {
+        return Ok(());
+    }
+    let (grace, longest) = (limits.orphan_grace(), LONGEST_UNBOUNDED_GRACE);
+    let message = format!("orphan_grace is {grace}: beyond {longest} it needs a cap and a deadline");
+    let help = "set --max-cost or --max-tokens, and --max-time; or a shorter --orphan-grace";
+    Err(CliError::new(Exit::Usage, message).help(help))
 }
 
 /// With room for more than this, how many fit is not worth knowing.
