@@ -203,7 +203,13 @@ tasks:
     world.conductor(&["run", "tasks.yaml"]).expect(0);
     let text = String::from_utf8(world.transcript("plain")).unwrap();
     let names: BTreeSet<&str> = text.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
-    let ours = ["CONDUCTOR_ATTEMPT", "CONDUCTOR_COORDINATOR", "CONDUCTOR_RUN", "CONDUCTOR_TASK"];
+    let ours = [
+        "CONDUCTOR_ATTEMPT",
+        "CONDUCTOR_COORDINATOR",
+        "CONDUCTOR_RUN",
+        "CONDUCTOR_RUN_FOLDER",
+        "CONDUCTOR_TASK",
+    ];
     let expected = [&ours[..], &["HOME", "LANG", "MINE", "PATH"]].concat();
     assert_eq!(names, BTreeSet::from_iter(expected), "{text}");
     assert!(

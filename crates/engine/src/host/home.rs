@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conductor_core::values::ids::RunId;
+use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
 use crate::host::access;
@@ -207,6 +208,12 @@ impl Home {
     /// The same place, with the logs of its runs in another store: at this address, or in its own database.
     pub fn with_store(self, store: Option<StoreAddress>) -> Home {
         Home { store, ..self }
+    }
+
+    /// By which the store that the logs are in is told from others. It gives nothing of its address away.
+    pub fn store_name(&self) -> String {
+        let Some(address) = &self.store else { return "here".to_owned() };
+        Sha256::digest(address.as_str()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// The store that machines share; nothing where the logs are in the database here.

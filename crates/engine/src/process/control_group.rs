@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use conductor_core::values::ids::RunId;
 
-use super::{children, tree};
+use super::{children, shim, tree};
 use crate::host::access;
 
 /// In a run's folder: where the group of one of its coordinators is. The coordinator's name follows.
@@ -208,14 +208,23 @@ fn chase(folder: &Path, own: impl Fn(u32), is_done: impl Fn(&[u32]) -> bool) -> 
         children::wait_for_starts();
         let (ours, others): (Vec<u32>, Vec<u32>) =
             all.into_iter().partition(|&process| tree::is_own(process, &coordinator));
+        let is_without_us = ours.is_empty();
         ours.into_iter().for_each(&own);
-        others.iter().for_each(|&process| tree::kill(process));
+        // What forks faster than it is killed one by one goes only at once.
+        if !is_without_us || others.is_empty() || kill_at_once(folder).is_err() {
+            others.iter().for_each(|&process| tree::kill(process));
+        }
         ended.extend(&others);
         if is_done(&others) || begun.elapsed() > tree::CHASE {
             return ended.len();
         }
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// Everything in a group and in those in it, where the system can do that.
+pub(super) fn kill_at_once(folder: &Path) -> std::io::Result<()> {
+    fs::File::options().write(true).open(folder.join("cgroup.kill"))?.write_all(b"1")
 }
 
 /// With those that were made in it, by a conductor that a task ran.
@@ -301,6 +310,15 @@ pub(super) fn note_down(note: &Path, group: &Path) -> std::io::Result<()> {
 pub(super) fn coordinator_of(folder: &Path) -> Option<String> {
     let (_, of) = folder.file_name()?.to_str()?.strip_prefix("conductor-")?.split_once('-')?;
     Some(of.split('+').next().unwrap_or(of).to_owned())
+}
+
+/// What a run's folder says of groups, and those of its shims, is of another one's.
+pub(super) fn forget(run_folder: &Path) {
+    for folder in shim::folders(run_folder).iter().map(PathBuf::as_path).chain([run_folder]) {
+        for Noted { note, .. } in noted(folder) {
+            let _ = fs::remove_file(note);
+        }
+    }
 }
 
 fn noted(run_folder: &Path) -> Vec<Noted> {

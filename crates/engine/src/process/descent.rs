@@ -237,6 +237,11 @@ impl Recorded {
     }
 }
 
+/// What a run's folder says of processes is of another one's.
+pub(super) fn forget(run_folder: &Path) {
+    let _ = fs::remove_file(run_folder.join(FILE));
+}
+
 /// Numbers and start times say nothing after the machine was started anew.
 pub(super) fn boot() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
@@ -262,7 +267,7 @@ mod tests {
         // The number of a stranger that was used before, and one of before the machine was started anew.
         let run = RunId::parse("r").unwrap();
         let (task, attempt) = (TaskId::parse("t").unwrap(), Attempt(1));
-        let mark = Mark { run, task, attempt };
+        let mark = Mark { run, task, attempt, folder: None };
         let from = OfAttempt { mark, converses: false, shim: None };
         write(&file, theirs.id(), started(&theirs) - 1, &from).unwrap();
         // What a living shim holds is its matter.

@@ -9,10 +9,12 @@ pub mod confinement;
 mod control_group;
 mod descent;
 mod exit;
+mod felling;
 mod finding;
 mod hearing;
 pub mod limits;
 mod reaper;
+mod run_folder;
 mod run_processes;
 mod running;
 pub mod shim;
@@ -52,7 +54,7 @@ pub(crate) use stdin::Stdin;
 pub(crate) use teardown::Teardown;
 pub(crate) use tree::end_leftovers_but;
 pub(crate) use tree::environment_of_attempts;
-pub use tree::{Mark, alive, described, end_leftovers, exists, inside};
+pub use tree::{Mark, alive, alive_of, described, end_leftovers, exists, inside};
 
 /// How long a process that was asked to end may take before it is made to.
 pub const GRACE: Duration = Duration::from_secs(10);

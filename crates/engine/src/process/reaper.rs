@@ -4,7 +4,8 @@
 //! The reaper is a process of our own that waits at a pipe. A word on it means that all is well; its end without a word
 //! means that the coordinator at the other side is gone. Agents that were spoken to over a pipe of the coordinator's cannot work
 //! without it and are ended at once; commands get a while, in which another coordinator can take the run up and end them.
-//! What a shim holds is left to it: it keeps the time itself. Only of a shim that was killed the reaper ends what is left.
+//! What a shim holds is left to it: it keeps the time itself. Only of a shim that was killed the reaper ends what is left; and
+//! one that is stopped, and so keeps no time, it kills when that time has long been over.
 
 use std::io::{self, Read, Write as _};
 use std::process::{Child, Command, Stdio};
@@ -15,11 +16,15 @@ use conductor_core::values::ids::RunId;
 use super::children;
 use super::control_group::LeftGroups;
 use super::descent::Recorded;
+use super::run_folder::RunFolder;
 use super::shim;
 use super::tree::{self, Left};
 use crate::host::home::Home;
 
 const LOOK: Duration = Duration::from_millis(500);
+
+/// How long after the grace a shim that moves has ended its agent for sure: it asks, waits, kills and collects.
+const MARGIN: Duration = Duration::from_secs(20);
 
 /// How often a coordinator whose pipe is gone is looked at until it is dead.
 const DEATH: Duration = Duration::from_millis(5);
@@ -85,13 +90,17 @@ pub fn watch_over(home: &Home, run: &RunId, word: &mut impl Read, grace: Duratio
     // What another coordinator of the run starts meanwhile is none of ours: it carries that one's name.
     let folder = home.run(run);
     let groups = LeftGroups::of(&folder, Some(&coordinator));
-    let left = Left { run, coordinator: &coordinator, recorded: Recorded::of(&folder), groups };
+    let recorded = Recorded::of(&folder);
+    let left = Left { run, folder: RunFolder::of(&folder), coordinator: &coordinator, recorded, groups };
     loop {
         // Of an agent whose shim was killed, nothing goes on either.
         left.end_talking();
         let (is_due, has_shims) = (gone.elapsed() >= grace, !shim::living(&folder).is_empty());
         if is_due {
             left.end();
+        }
+        if gone.elapsed() >= grace + MARGIN && !home.is_held(run) {
+            shim::end_stopped(&folder);
         }
         if !has_shims && (is_due || left.is_over()) {
             break;

@@ -1,5 +1,6 @@
 //! What is known of the processes of one run, in the process that starts them. Several runs in one process have one each.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -10,6 +11,7 @@ use conductor_core::values::ids::RunId;
 use super::children;
 use super::descent::{Descent, LOOK};
 use super::limits::{Guard, Limits, RunRoots};
+use super::run_folder;
 use super::tree::{self, Mark, Orphan};
 
 /// A look at the process table costs about as much as starting a process, so after very short attempts one look
@@ -25,6 +27,8 @@ pub struct RunProcesses {
     /// Where its attempts have their limits, and the run's folder, where that is written down.
     roots: RunRoots,
     folder: OnceLock<PathBuf>,
+    /// The run's folder, where what is started is of that home alone.
+    origin: OnceLock<OsString>,
 }
 
 impl RunProcesses {
@@ -35,6 +39,7 @@ impl RunProcesses {
             due: Mutex::default(),
             roots: RunRoots::default(),
             folder: OnceLock::new(),
+            origin: OnceLock::new(),
         })
     }
 
@@ -61,6 +66,17 @@ impl RunProcesses {
     /// What has to be found again when we are killed is written down in this folder of the run.
     pub(super) fn noted_in(&self, folder: &Path) {
         let _ = self.folder.set(folder.to_owned());
+    }
+
+    /// What is started carries this folder of the run in its mark. A worker of another coordinator has none: that one ends what
+    /// it started, too.
+    pub(crate) fn are_of(&self, folder: &Path) {
+        let _ = self.origin.set(run_folder::canonical(folder).into_os_string());
+    }
+
+    /// For the marks of what is started.
+    pub(crate) fn origin(&self) -> Option<OsString> {
+        self.origin.get().cloned()
     }
 
     /// What will keep a process to its limits, where it has some. Blocks.

@@ -73,7 +73,7 @@ impl Teardown {
     /// The reaper stays where something could not be ended: it tries again.
     fn dismiss(&mut self) {
         if let Some(reaper) = self.reaper.take()
-            && tree::alive(self.processes.run()).is_empty()
+            && tree::alive_of(self.processes.run(), &self.folder).is_empty()
         {
             reaper.dismiss();
         }

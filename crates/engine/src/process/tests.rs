@@ -9,7 +9,7 @@ use super::*;
 fn mark(task: &str) -> Mark {
     // A run id of its own for each test process, since they look at the same process table.
     let run = RunId::parse(&format!("test{}", std::process::id())).unwrap();
-    Mark { run, task: TaskId::parse(task).unwrap(), attempt: Attempt(1) }
+    Mark { run, task: TaskId::parse(task).unwrap(), attempt: Attempt(1), folder: None }
 }
 
 fn start(script: &str, mark: &Mark, directory: &Path) -> Running {
@@ -147,7 +147,13 @@ async fn a_process_sees_the_mark_and_nothing_of_ours() {
     let text = fs::read_to_string(dir.path().join("out")).unwrap();
     let mut names: Vec<&str> = text.lines().filter_map(|line| line.split('=').next()).collect();
     names.sort_unstable();
-    let ours = ["CONDUCTOR_ATTEMPT", "CONDUCTOR_COORDINATOR", "CONDUCTOR_RUN", "CONDUCTOR_TASK"];
+    let ours = [
+        "CONDUCTOR_ATTEMPT",
+        "CONDUCTOR_COORDINATOR",
+        "CONDUCTOR_RUN",
+        "CONDUCTOR_RUN_FOLDER",
+        "CONDUCTOR_TASK",
+    ];
     assert_eq!(names, [&ours[..], &["PATH", "PWD"]].concat());
 }
 
@@ -160,7 +166,8 @@ async fn a_run_that_ends_leaves_alone_what_is_of_another_run_of_this_process() {
     let mut ending = Teardown::new(ends, dir.path());
     let mut staying = Teardown::new(stays.clone(), dir.path());
     // It is let go of, as between two processes of an attempt: nothing is waited for while the other run ends.
-    let mark = Mark { run: run("stays"), task: TaskId::parse("a").unwrap(), attempt: Attempt(1) };
+    let mark =
+        Mark { run: run("stays"), task: TaskId::parse("a").unwrap(), attempt: Attempt(1), folder: None };
     let up = dir.path().join("up");
     let script = format!(
         "setsid sh -c 'echo up > {0}; exec sleep 1000' & while [ ! -e {0} ]; do :; done",

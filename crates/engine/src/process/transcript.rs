@@ -20,6 +20,7 @@ mod tail;
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -265,14 +266,7 @@ impl Transcript {
     pub fn trim_behind(&mut self, place: u64) {
         // What fails here is tried again at the end.
         let _ = self.scrub(place, GLANCE);
-        let Ok(length) = self.file.metadata().map(|metadata| metadata.len()) else { return };
-        let end = length.saturating_sub(TAIL).min(place) / STEP * STEP;
-        if end > self.punched && length > self.whole {
-            let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-            if rustix::fs::fallocate(&self.file, hole, self.punched, end - self.punched).is_ok() {
-                self.punched = end;
-            }
-        }
+        self.punched = punch(&self.file, (self.punched, place), self.whole);
     }
 
     /// Moves what was written to the task's folder, without secrets, shortened where it is too long.
@@ -315,6 +309,40 @@ impl Transcript {
         let end =
             if last { ends.rposition(|&byte| byte == b'\n') } else { ends.position(|&byte| byte == b'\n') };
         Ok(end.map(|end| place + end as u64 + 1))
+    }
+}
+
+/// Gives the middle of a file that has become longer than this back to the disk, from one place to the other at most. Up to
+/// where it is given back by then.
+fn punch(file: impl AsFd, (from, to): (u64, u64), whole: u64) -> u64 {
+    let Ok(length) = rustix::fs::fstat(&file).map(|stat| stat.st_size as u64) else { return from };
+    let end = length.saturating_sub(TAIL).min(to) / STEP * STEP;
+    if end <= from || length <= whole {
+        return from;
+    }
+    let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    rustix::fs::fallocate(&file, hole, from, end - from).map_or(from, |()| end)
+}
+
+/// What a process writes while no coordinator is there, kept from filling the disk by who holds it. A stream is kept whole for as
+/// long as it can be read again.
+#[derive(Debug)]
+pub(crate) struct Unread {
+    whole: u64,
+    punched: u64,
+}
+
+impl Unread {
+    pub(crate) fn stream() -> Unread {
+        Unread { whole: WHOLE, punched: HEAD }
+    }
+
+    pub(crate) fn transcript() -> Unread {
+        Unread { whole: HEAD + TAIL + STEP, punched: HEAD }
+    }
+
+    pub(crate) fn trim(&mut self, file: impl AsFd) {
+        self.punched = punch(file, (self.punched, u64::MAX), self.whole);
     }
 }
 
@@ -488,5 +516,25 @@ mod tests {
         let text = fs::read_to_string(speaker.transcript()).unwrap();
         assert!(text.len() > 15 << 20 && text.contains("bytes left out]"));
         assert!(!text.contains("canary"));
+    }
+
+    #[test]
+    fn what_is_written_without_a_coordinator_is_trimmed_but_for_streams_that_can_be_read_again() {
+        use std::os::unix::fs::MetadataExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let (mut transcript, mut stream) = (Unread::transcript(), Unread::stream());
+        let flood = vec![b'x'; (HEAD + TAIL + 4 * STEP) as usize];
+        for (name, unread, is_trimmed) in
+            [("transcript", &mut transcript, true), ("stream", &mut stream, false)]
+        {
+            let path = folder.path().join(name);
+            fs::write(&path, &flood).unwrap();
+            let blocks = fs::metadata(&path).unwrap().blocks();
+            let file = File::options().append(true).open(&path).unwrap();
+            unread.trim(&file);
+            let after = fs::metadata(&path).unwrap();
+            assert_eq!(after.len(), flood.len() as u64);
+            assert_eq!(after.blocks() < blocks, is_trimmed, "{name}");
+        }
     }
 }

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::control_group::LeftGroups;
 use super::descent::Recorded;
+use super::run_folder::{self, RunFolder};
 use super::{children, pid, shim};
 
 const RUN: &str = "CONDUCTOR_RUN";
@@ -39,6 +40,9 @@ pub struct Mark {
     pub run: RunId,
     pub task: TaskId,
     pub attempt: Attempt,
+    /// Its run's folder in the home that it is started from; nothing where it may be of any.
+    #[serde(default)]
+    pub folder: Option<OsString>,
 }
 
 impl Mark {
@@ -48,6 +52,7 @@ impl Mark {
             (TASK, self.task.as_str().into()),
             (ATTEMPT, self.attempt.to_string().into()),
             (COORDINATOR, children::us().into()),
+            (run_folder::VARIABLE, self.folder.clone().unwrap_or_default()),
         ];
         all.into_iter().chain(converses.then(|| (TALKS, "1".into())))
     }
@@ -63,6 +68,13 @@ impl Mark {
         has(RUN, self.run.as_str())
             && has(TASK, self.task.as_str())
             && has(ATTEMPT, &self.attempt.to_string())
+            && self.is_from_its_folder(environment)
+    }
+
+    fn is_from_its_folder(&self, environment: &[u8]) -> bool {
+        let Some(folder) = &self.folder else { return true };
+        let is_other = |said: &[u8]| !said.is_empty() && said != folder.as_encoded_bytes();
+        !variables(environment, run_folder::VARIABLE).any(is_other)
     }
 }
 
@@ -178,21 +190,33 @@ pub fn end_leftovers(run: &RunId, folder: &Path, noted: &[Process]) -> usize {
 /// As `end_leftovers`, but for these shims and what they hold.
 pub(crate) fn end_leftovers_but(
     run: &RunId,
-    folder: &Path,
+    run_folder: &Path,
     noted: &[Process],
     spared: &[(PathBuf, String)],
 ) -> usize {
-    noted.iter().for_each(|process| end_group(*process, Signal::KILL));
+    let here = RunFolder::of(run_folder);
+    let noted = noted.iter().filter(|_| !here.is_copy());
+    noted.for_each(|process| end_group(*process, Signal::KILL));
     let is_spared = |environment: &[u8]| {
         spared.iter().any(|(folder, name)| {
             has_variable(environment, COORDINATOR, name)
                 || folder.to_str().is_some_and(|folder| has_variable(environment, SHIM, folder))
         })
     };
-    let ended =
-        end_all(|environment| has_variable(environment, RUN, run.as_str()) && !is_spared(environment));
+    let ended = end_all(|environment| {
+        has_variable(environment, RUN, run.as_str())
+            && here.has_started(environment)
+            && !is_spared(environment)
+    });
+    let noted = if here.is_copy() { 0 } else { end_noted(run_folder) };
+    here.settle();
+    ended + noted
+}
+
+/// What is found only by what was written down in a run's folder.
+fn end_noted(folder: &Path) -> usize {
     let of_shims: usize = shim::folders(folder).iter().map(|folder| LeftGroups::of(folder, None).end()).sum();
-    ended + Recorded::of(folder).end(false) + LeftGroups::of(folder, None).end() + of_shims
+    Recorded::of(folder).end(false) + LeftGroups::of(folder, None).end() + of_shims
 }
 
 /// Ends what wiped its mark and was written down in a run's folder, unless a shim that lives holds it.
@@ -208,12 +232,6 @@ pub(super) fn end_group(process: Process, signal: Signal) {
     {
         let _ = rustix::process::kill_process_group(group, signal);
     }
-}
-
-/// Kills every child of ours.
-pub(super) fn kill_children() {
-    let us = std::process::id();
-    processes().filter(|&process| stat(process).is_some_and(|stat| stat.parent == us)).for_each(kill);
 }
 
 /// Ends every process of the machine that carries this mark. Blocks.
@@ -241,6 +259,7 @@ fn end_all(belongs: impl Fn(&[u8]) -> bool) -> usize {
 /// What one coordinator of a run, which is dead, has started.
 pub(super) struct Left<'a> {
     pub(super) run: &'a RunId,
+    pub(super) folder: RunFolder,
     pub(super) coordinator: &'a str,
     /// What of it wiped its mark.
     pub(super) recorded: Recorded,
@@ -270,7 +289,9 @@ impl Left<'_> {
     /// What a living shim holds, or another coordinator of the run has started, is not.
     fn is_on(&self, environment: &[u8]) -> bool {
         has_variable(environment, RUN, self.run.as_str())
-            && variable(environment, COORDINATOR).is_some_and(|name| name == self.coordinator || !lives(name))
+            && variable(environment, COORDINATOR).is_some_and(|name| {
+                name == self.coordinator || (!lives(name) && self.folder.has_started(environment))
+            })
     }
 }
 
@@ -296,9 +317,17 @@ pub(super) fn lives(name: &str) -> bool {
     })
 }
 
-/// Living processes of a run, by number.
+/// Living processes of a run, by number, whichever home they were started from.
 pub fn alive(run: &RunId) -> Vec<u32> {
     living_with(&|environment: &[u8]| has_variable(environment, RUN, run.as_str()))
+}
+
+/// Those that were started from this folder of the run.
+pub fn alive_of(run: &RunId, folder: &Path) -> Vec<u32> {
+    let folder = RunFolder::of(folder);
+    living_with(&|environment: &[u8]| {
+        has_variable(environment, RUN, run.as_str()) && folder.has_started(environment)
+    })
 }
 
 /// Living processes that have their working directory in a folder.
@@ -349,7 +378,7 @@ fn variable<'a>(environment: &'a [u8], name: &str) -> Option<&'a str> {
     variables(environment, name).next().and_then(|value| std::str::from_utf8(value).ok())
 }
 
-fn variables<'a>(environment: &'a [u8], name: &str) -> impl Iterator<Item = &'a [u8]> {
+pub(super) fn variables<'a>(environment: &'a [u8], name: &str) -> impl Iterator<Item = &'a [u8]> {
     environment
         .split(|&byte| byte == 0)
         .filter_map(move |entry| entry.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"=")))

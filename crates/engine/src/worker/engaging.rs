@@ -72,7 +72,7 @@ impl Worker {
         };
         let tool_server = &self.services.tool_server;
         let admitted = match left.and_then(LeftAtWork::tools) {
-            Some((access, listener)) => tool_server.admit_again(tool_handler, access, listener),
+            Some(left) => tool_server.admit_again(tool_handler, left, self.services.reattaching.awaited()),
             None => tool_server.admit(tool_handler).await,
         };
         admitted.map(Some).map_err(|error| unfit_stream(&error))
@@ -159,14 +159,14 @@ impl Worker {
                 Source::Left(Box::new(agent.link))
             }
             Taking::Round(Some(begun)) if outlives => Source::Start(self.through(context, &begun)),
-            Taking::Round(Some(_)) if matches!(context.task.work, Work::Run(_)) => {
+            Taking::Round(Some(_)) => {
                 let id = &context.order.task;
-                self.notice(format!(
+                self.warn_once(format!(
                     "{id} would be ended if we were killed: what it reaches of the network goes through us"
                 ));
                 Source::Start(None)
             }
-            Taking::Round(_) | Taking::Aside => Source::Start(None),
+            Taking::Round(None) | Taking::Aside => Source::Start(None),
         }
     }
 
@@ -175,7 +175,11 @@ impl Worker {
         let place = self.services.shims.get()?;
         let folder = shim::folder(&place.run_folder, context.order.executor);
         let counting = Counting::of(context.plan, context.task, &self.speaker(context.order));
-        let write = || begun.write(&folder).and_then(|()| counting.map_or(Ok(()), |it| it.write(&folder)));
+        let write = || {
+            begun.write(&folder)?;
+            shim::note_store(&folder, &place.store)?;
+            counting.as_ref().map_or(Ok(()), |it| it.write(&folder))
+        };
         if let Err(error) = write() {
             self.warn_mortal(&context.order.task, &error);
             return None;

@@ -339,7 +339,8 @@ impl Worker {
     }
 
     fn mark(&self, order: &Order) -> Mark {
-        Mark { run: self.context.run.clone(), task: order.task.clone(), attempt: order.attempt }
+        let folder = self.services.processes.origin();
+        Mark { run: self.context.run.clone(), task: order.task.clone(), attempt: order.attempt, folder }
     }
 }
 

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use conductor_core::plan::Work;
+use conductor_core::plan::{Task, Work};
 use conductor_core::run::event::{AgentChoice, ModelUsage};
-use conductor_core::run::{Run, TaskState};
+use conductor_core::run::{Progress, Run, TaskState};
 use conductor_core::schedule::{Attached, StartFrom, can_be_reattached};
 use conductor_core::values::ids::{Attempt, RunId, TaskId};
 use conductor_core::values::units::Millis;
@@ -30,6 +30,7 @@ use crate::host::access;
 use crate::process::Mark;
 use crate::process::shim;
 use crate::process::transcript::{Speaker, Transcript};
+use crate::worker::tools::{Awaited, AwaitedAgent};
 
 /// In a shim's folder.
 const FILE: &str = "attempt.json";
@@ -43,6 +44,8 @@ pub(crate) struct ShimPlace {
     /// The program that is a shim, where it is told so.
     pub(crate) program: PathBuf,
     pub(crate) run_folder: PathBuf,
+    /// Where the log of the run is, by `Home::store_name`.
+    pub(crate) store: String,
     /// How long agents go on without a coordinator.
     pub(crate) grace: Millis,
 }
@@ -129,6 +132,8 @@ pub(crate) struct LeftAtWork {
     pub(super) agent: shim::Attached,
     /// When that was found out.
     at: Instant,
+    /// Until it is admitted to its tools again, where it calls any.
+    awaited: Option<AwaitedAgent>,
     /// What is recorded of what it has used, and of the name of its conversation.
     pub(super) recorded: Vec<ModelUsage>,
     pub(super) session: Option<String>,
@@ -167,6 +172,11 @@ impl LeftAtWork {
         self.begun.tools.clone().zip(self.agent.tools.as_ref())
     }
 
+    /// Its tools answer it; or it has none any more.
+    pub(super) fn is_admitted(&mut self) {
+        self.awaited = None;
+    }
+
     pub(super) fn worked(&self) -> Duration {
         Duration::from_millis(self.begun.worked.0 + self.agent.said.worked.0) + self.at.elapsed()
     }
@@ -176,40 +186,39 @@ impl LeftAtWork {
 #[derive(Default)]
 pub(crate) struct Reattaching {
     left: Mutex<HashMap<(TaskId, Attempt), LeftAtWork>>,
+    awaited: Awaited,
 }
 
 impl Reattaching {
     /// Takes hold of every agent of a run that can be gone on with, and says which were ended meanwhile. Blocks, and waits for
-    /// none that does not answer.
+    /// none that does not answer: all are asked side by side.
     pub(crate) fn find(&self, id: &RunId, run: &Run, run_folder: &Path, output: &Path) -> Vec<String> {
+        let begun = begun_in(id, run, run_folder, output);
+        let asked = side_by_side(&begun, |Held { begun, folder, mark, .. }| {
+            shim::attach(folder, &begun.secret, mark)
+        });
         let mut ended = Vec::new();
-        for (task, progress) in run.tasks() {
-            let TaskState::Running(running) = &progress.state else { continue };
-            if !can_be_reattached(running) || !task.outlives_its_coordinator() {
-                continue;
-            }
-            let (executor, attempt) = (running.executor, running.attempt);
-            let folder = shim::folder(run_folder, executor);
-            let of_attempt = |begun: &Begun| begun.task == task.id && begun.attempt == attempt;
-            let Some(begun) = Begun::read(&folder).filter(of_attempt) else { continue };
-            let mark = Mark { run: id.clone(), task: task.id.clone(), attempt };
-            let speaker = Speaker { output, executor, task: &task.id, attempt };
-            let talks = matches!(task.work, Work::Prompt(_));
-            if talks && !accounts::is_of(&speaker, &begun.session) {
-                continue;
-            }
-            let Some(agent) = shim::attach(&folder, &begun.secret, &mark) else {
+        for (held, agent) in begun.into_iter().zip(asked) {
+            let Held { begun, folder, speaker, talks, .. } = held;
+            let task = begun.task.clone();
+            let Some(agent) = agent else {
                 let what = if talks { "the agent" } else { "the command" };
-                ended.extend(shim::why_ended(&folder).map(|why| format!("{what} of {} {why}", task.id)));
+                ended.extend(shim::why_ended(&folder).map(|why| format!("{what} of {task} {why}")));
                 continue;
             };
             if talks && !Transcript::is_whole(&speaker, agent.link.length()) {
                 continue;
             }
-            let left = LeftAtWork { begun, agent, at: Instant::now(), recorded: Vec::new(), session: None };
-            self.all().insert((task.id.clone(), attempt), left);
+            let awaited = agent.tools.is_some().then(|| self.awaited.one());
+            let (at, of) = (Instant::now(), (task, begun.attempt));
+            let left = LeftAtWork { begun, agent, at, awaited, recorded: Vec::new(), session: None };
+            self.all().insert(of, left);
         }
         ended
+    }
+
+    pub(super) fn awaited(&self) -> &Awaited {
+        &self.awaited
     }
 
     /// For the one who decides what becomes of them.
@@ -240,7 +249,62 @@ impl Reattaching {
         self.all().remove(&(task.clone(), attempt))
     }
 
+    /// What is not gone on with is let go of, and ended by that: nothing would take hold of it, and others wait for it.
+    pub(crate) fn give_up_but(&self, goes_on: impl Fn(&TaskId, Attempt) -> bool) {
+        self.all().retain(|(task, attempt), _| goes_on(task, *attempt));
+    }
+
     fn all(&self) -> std::sync::MutexGuard<'_, HashMap<(TaskId, Attempt), LeftAtWork>> {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// An attempt that was begun, as it is written down in its shim's folder.
+struct Held<'a> {
+    begun: Begun,
+    folder: PathBuf,
+    mark: Mark,
+    speaker: Speaker<'a>,
+    /// It is an agent, and no command.
+    talks: bool,
+}
+
+/// Those of a run that could be gone on with.
+fn begun_in<'a>(id: &RunId, run: &'a Run, run_folder: &Path, output: &'a Path) -> Vec<Held<'a>> {
+    let each = |(task, progress): (&'a Task, &'a Progress)| {
+        let TaskState::Running(running) = &progress.state else { return None };
+        if !can_be_reattached(running) || !task.outlives_its_coordinator() {
+            return None;
+        }
+        let (executor, attempt) = (running.executor, running.attempt);
+        let folder = shim::folder(run_folder, executor);
+        let begun = Begun::read(&folder).filter(|begun| begun.task == task.id && begun.attempt == attempt)?;
+        // By the secret of its shim it is known better than by a folder.
+        let mark = Mark { run: id.clone(), task: task.id.clone(), attempt, folder: None };
+        let speaker = Speaker { output, executor, task: &task.id, attempt };
+        let talks = matches!(task.work, Work::Prompt(_));
+        (!talks || accounts::is_of(&speaker, &begun.session)).then_some(Held {
+            begun,
+            folder,
+            mark,
+            speaker,
+            talks,
+        })
+    };
+    run.tasks().filter_map(each).collect()
+}
+
+/// What is found of each, in their order: one that was stopped is waited for, and the others not behind it.
+fn side_by_side<T: Sync, R: Send>(all: &[T], find: impl Fn(&T) -> Option<R> + Sync) -> Vec<Option<R>> {
+    std::thread::scope(|scope| {
+        let find = &find;
+        let aside = |one| std::thread::Builder::new().spawn_scoped(scope, move || find(one));
+        let asked: Vec<_> = all.iter().map(|one| (one, aside(one))).collect();
+        let found = |(one, aside): (_, std::io::Result<std::thread::ScopedJoinHandle<'_, _>>)| match aside {
+            Ok(asked) => asked.join().ok().flatten(),
+            // There is no room for another thread.
+            Err(_) => find(one),
+        };
+        asked.into_iter().map(found).collect()
+    })
 }

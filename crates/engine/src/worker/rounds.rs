@@ -196,12 +196,13 @@ impl Worker {
         stop: &mut watch::Receiver<Stop>,
     ) -> Result<(), Outcome> {
         let agent = agents::agent(context.plan, context.task.agent_name()).map_err(unfit)?;
-        let left = begins.left.take();
+        let mut left = begins.left.take();
         let told = match &left {
             Some(left) => left.begun.told.clone(),
             None => self.told(context, agent, begins.feedback, session_state, stop).await?,
         };
         let token = self.tool_token(context, &session_state.questions, left.as_deref()).await?;
+        left.iter_mut().for_each(|left| left.is_admitted());
         let tools = token.as_ref().map(|token| &token.access);
         let taking = match left {
             Some(left) => Taking::On(left),

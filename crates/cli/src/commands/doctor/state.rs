@@ -256,10 +256,19 @@ async fn dead_runs(home: &Home, stored: &[StoredRun], fix: bool) -> Vec<Finding>
     let spools: Vec<PathBuf> =
         dead.iter().filter(|run| is_over(run)).flat_map(|run| spools(&home.run(run))).collect();
     findings.extend(removable("spools", "an output file that was left over", &spools, fix));
-    findings
-        .extend(dead.iter().filter_map(|run| agents_alone(home, run, is_over(run) || !is_known(run), fix)));
+    let fate = |run: &RunId| match (is_known(run), is_over(run)) {
+        (true, false) => Fate::Resumable,
+        (true, true) => Fate::Lost,
+        (false, _) if shim::are_of_store(&home.run(run), &home.store_name()) => Fate::Lost,
+        (false, _) => Fate::Elsewhere,
+    };
+    findings.extend(dead.iter().filter_map(|run| agents_alone(home, run, fate(run), fix)));
     let has_shims = |run: &&RunId| !shim::living(&home.run(run)).is_empty();
-    let alive: Vec<u32> = dead.iter().filter(|run| !has_shims(run)).flat_map(process::alive).collect();
+    let alive: Vec<u32> = dead
+        .iter()
+        .filter(|run| !has_shims(run))
+        .flat_map(|run| process::alive_of(run, &home.run(run)))
+        .collect();
     if !alive.is_empty() {
         let pids = alive.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
         findings.push(
@@ -275,8 +284,17 @@ async fn dead_runs(home: &Home, stored: &[StoredRun], fix: bool) -> Vec<Finding>
     findings
 }
 
+/// What becomes of a run that is not active.
+enum Fate {
+    Resumable,
+    /// It is over, or its own store does not know it: nothing will take it up.
+    Lost,
+    /// Its log is in another store than the one that was asked.
+    Elsewhere,
+}
+
 /// Agents that work on without a coordinator. Those of a run that nothing will take up again are ended.
-fn agents_alone(home: &Home, run: &RunId, is_lost: bool, fix: bool) -> Option<Finding> {
+fn agents_alone(home: &Home, run: &RunId, fate: Fate, fix: bool) -> Option<Finding> {
     let folder = home.run(run);
     let alone = shim::living(&folder);
     let first = alone.first()?;
@@ -285,8 +303,17 @@ fn agents_alone(home: &Home, run: &RunId, is_lost: bool, fix: bool) -> Option<Fi
     let told = format!("{count} of run {run} without a coordinator for {since}: {task} (process {pid}), …");
     let told = if alone.len() == 1 { told.trim_end_matches(", …").to_owned() } else { told };
     let finding = Finding::warning("shims", told);
-    if !is_lost {
-        return Some(finding.remedy(format!("conductor run --resume {run}, which goes on with them")));
+    match fate {
+        Fate::Lost => {}
+        Fate::Resumable => {
+            return Some(finding.remedy(format!("conductor run --resume {run}, which goes on with them")));
+        }
+        Fate::Elsewhere => {
+            let remedy = format!(
+                "this store does not know the run: set CONDUCTOR_STORE to its own, then conductor run --resume {run}"
+            );
+            return Some(finding.remedy(remedy));
+        }
     }
     let finding = finding.remedy("nothing will resume the run; `conductor doctor --fix` ends them");
     // Its lock is held meanwhile, so that no coordinator begins.

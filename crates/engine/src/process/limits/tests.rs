@@ -32,7 +32,7 @@ fn limits() -> TaskLimits {
 fn mark(task: &str) -> Mark {
     // Tests that run at the same time do not find each other's processes.
     let run = RunId::parse(&format!("limited{}", std::process::id())).unwrap();
-    Mark { run, task: TaskId::parse(task).unwrap(), attempt: Attempt(1) }
+    Mark { run, task: TaskId::parse(task).unwrap(), attempt: Attempt(1), folder: None }
 }
 
 fn run(of: TaskLimits, folders: &[&Path], script: &str, group: Option<Group>) -> Seen {

@@ -1,5 +1,6 @@
 //! What a shim sees to while no coordinator does: the agent's time, what it uses, and that it is not forgotten.
 
+use std::io;
 use std::time::{Duration, Instant};
 
 use super::super::GRACE;
@@ -8,6 +9,9 @@ use super::records::EndedBy;
 
 /// How often what the agent says is looked at where no coordinator does that.
 const COUNT: Duration = Duration::from_millis(100);
+
+/// How often what is written is kept from filling the disk where no coordinator does that.
+const TRIM: Duration = Duration::from_secs(1);
 
 /// How long an agent that was asked in its own language may take before it gets a signal.
 const COURTESY: Duration = Duration::from_secs(2);
@@ -34,7 +38,11 @@ impl Keeper {
             }
             (None, None) => [None, None, None],
         };
-        dues.into_iter().flatten().min().map(|due| due.saturating_duration_since(now))
+        dues.into_iter()
+            .chain([self.callers.due(), self.alone_since.and(now.checked_add(TRIM))])
+            .flatten()
+            .min()
+            .map(|due| due.saturating_duration_since(now))
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -49,6 +57,9 @@ impl Keeper {
     /// Only what no coordinator sees to.
     pub(super) fn see_to_the_time(&mut self) {
         let now = Instant::now();
+        if self.ending.is_some() && self.alone_since.is_some() {
+            self.trim();
+        }
         if let Some(ending) = &mut self.ending {
             let signals = ending.signal.take_if(|signal| now >= *signal).is_some();
             let kills = now >= ending.kill;
@@ -73,6 +84,14 @@ impl Keeper {
             (false, false) => self.over_budget(),
         };
         why.into_iter().for_each(|why| self.end(why));
+        // Behind the look at what it uses, which reads what is given back here.
+        self.trim();
+    }
+
+    fn trim(&mut self) {
+        let [output, errors] = &mut self.unread;
+        output.trim(io::stdout());
+        errors.trim(io::stderr());
     }
 
     /// Whether it has used what it may, or none can tell. One that has nothing more to say is let go, as by a coordinator.

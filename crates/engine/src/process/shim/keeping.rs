@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpListener;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -22,15 +22,17 @@ use rustix::process::{Pid, Signal};
 
 use super::super::control_group::{Group, leave_group_of};
 use super::super::limits::{Guard, RunRoots};
-use super::super::{children, collecting, exit, pid, set_up, tree};
+use super::super::transcript::Unread;
+use super::super::{children, collecting, exit, felling, pid, set_up, tree};
 use super::alone::Ending;
-use super::frames::{Frame, Incoming, Kind, VERSION};
+use super::callers::Callers;
+use super::frames::{Frame, Incoming, Kind};
 use super::records::{EndedBy, ExitRecord, SOCKET, Said, ShimRecord, note_alone};
-use super::{Address, Hello, Meter, Metering, Start, Welcome, of_shim, passing};
+use super::{Address, Meter, Metering, Start, of_shim, passing};
 use crate::host::clock::wall;
 
 /// How long a coordinator may take to say who it is, or to take in what it is told.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long a coordinator that was announced may take to come. It reads the log of the run first.
 const HANDING_OVER: Duration = Duration::from_secs(10);
@@ -48,17 +50,18 @@ pub fn keep(folder: &Path, metering: Metering) -> io::Result<()> {
     children::adopt_orphans();
     leave_group_of(&start.mark.run);
     let group = Group::enter(folder, &start.mark.run);
-    let kept = match Keeper::start(folder, metering, start, tools, coordinator) {
-        Ok(keeper) => keeper.keep(),
+    match Keeper::start(folder, metering, start, tools, coordinator) {
+        Ok(keeper) => keeper.keep(group),
         Err((error, mut coordinator)) => {
             let number = error.raw_os_error().unwrap_or(0) as u64;
-            Frame::new(Kind::Failed, number, error.to_string().into_bytes()).write(&mut coordinator)
+            let told =
+                Frame::new(Kind::Failed, number, error.to_string().into_bytes()).write(&mut coordinator);
+            if let Some(group) = group {
+                group.leave();
+            }
+            told
         }
-    };
-    if let Some(group) = group {
-        group.leave();
     }
-    kept
 }
 
 /// Where a coordinator is heard.
@@ -76,7 +79,7 @@ pub(super) struct Keeper {
     roots: RunRoots,
     pub(super) start: Start,
     pub(super) began: Instant,
-    agent: Process,
+    pub(super) agent: Process,
     main: Pid,
     /// Readable when the agent has exited.
     exited: UnixStream,
@@ -84,10 +87,11 @@ pub(super) struct Keeper {
     /// Still to be written to it, and whether it is closed behind that.
     pub(super) unsaid: Vec<u8>,
     pub(super) closing: bool,
-    listener: UnixListener,
+    pub(super) listener: UnixListener,
     _address: Address,
+    pub(super) callers: Callers,
     /// What listens for the agent's calls of tools.
-    tools: Option<TcpListener>,
+    pub(super) tools: Option<TcpListener>,
     link: Option<Link>,
     pub(super) alone_since: Option<Instant>,
     /// When the time of the run is up, where that has an end.
@@ -101,7 +105,9 @@ pub(super) struct Keeper {
     /// There is none that could.
     pub(super) is_uncounted: bool,
     pub(super) ending: Option<Ending>,
-    said: Said,
+    /// Its output and its errors, for as long as no coordinator reads them.
+    pub(super) unread: [Unread; 2],
+    pub(super) said: Said,
 }
 
 impl Keeper {
@@ -152,6 +158,7 @@ impl Keeper {
         if let Some(stdin) = &stdin {
             rustix::io::ioctl_fionbio(stdin, true)?;
         }
+        let output = if start.converses { Unread::stream() } else { Unread::transcript() };
         let (task, attempt, slice) = (start.mark.task.clone(), start.mark.attempt, start.slice);
         let keeper = Keeper {
             folder: folder.to_owned(),
@@ -167,6 +174,7 @@ impl Keeper {
             closing: false,
             listener,
             _address: address,
+            callers: Callers::default(),
             tools: tools.map(TcpListener::from),
             link: None,
             alone_since: None,
@@ -177,6 +185,7 @@ impl Keeper {
             meter: None,
             is_uncounted: false,
             ending: None,
+            unread: [output, Unread::transcript()],
             said: Said::default(),
         };
         ShimRecord::of_this_process(task, attempt, agent).write(folder).inspect_err(|_| keeper.kill())?;
@@ -191,7 +200,7 @@ impl Keeper {
         }
     }
 
-    fn link(&mut self, stream: UnixStream) -> io::Result<()> {
+    pub(super) fn link(&mut self, stream: UnixStream) -> io::Result<()> {
         stream.set_read_timeout(None)?;
         stream.set_write_timeout(Some(PATIENCE))?;
         self.link = Some(Link { stream, incoming: Incoming::default(), floor: self.said.answered });
@@ -201,7 +210,7 @@ impl Keeper {
         Ok(())
     }
 
-    fn keep(mut self) -> io::Result<()> {
+    fn keep(mut self, group: Option<Group>) -> io::Result<()> {
         let mut kept = Ok(());
         while !exit::is_over(self.main) {
             if let Err(error) = self.turn() {
@@ -211,7 +220,7 @@ impl Keeper {
                 break;
             }
         }
-        let ended = self.collect()?;
+        let ended = self.collect(group)?;
         let _ = std::fs::remove_file(self.folder.join(SOCKET));
         let written = ended.write(&self.folder);
         if let (Some(link), Ok(frame)) = (&mut self.link, Frame::json(Kind::Ended, &ended)) {
@@ -228,6 +237,7 @@ impl Keeper {
         let mut fds = vec![PollFd::new(&self.exited, wants_in), PollFd::new(&self.listener, wants_in)];
         fds.extend(self.link.as_ref().map(|link| PollFd::new(&link.stream, wants_in)));
         fds.extend(stdin.map(|stdin| PollFd::new(stdin, wants_out)));
+        fds.extend(self.callers.streams().map(|stream| PollFd::new(stream, wants_in)));
         let left = self
             .until_due()
             .map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
@@ -235,14 +245,11 @@ impl Keeper {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let calls = !fds[1].revents().is_empty();
         let speaks = self.link.is_some() && !fds[2].revents().is_empty();
         if speaks {
             self.hear();
         }
-        if calls {
-            self.answer_the_door();
-        }
+        self.answer_the_door();
         self.write_on();
         Ok(())
     }
@@ -337,52 +344,23 @@ impl Keeper {
         }
     }
 
-    /// Lets a coordinator in that knows the secret. The one that was there before is let go of.
-    fn answer_the_door(&mut self) {
-        let Ok((stream, _)) = self.listener.accept() else { return };
-        if let Ok(Some(stream)) = self.let_in(stream) {
-            let _ = self.link(stream);
-        }
-    }
-
-    fn let_in(&mut self, mut stream: UnixStream) -> io::Result<Option<UnixStream>> {
-        stream.set_nonblocking(false)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        let hello: Hello = Frame::read(&mut stream)?.read_json()?;
-        let Start { secret, mark, .. } = &self.start;
-        if hello.secret != *secret || hello.task != mark.task || hello.attempt != mark.attempt {
-            return Ok(None);
-        }
-        let said = Said { worked: self.worked(), ..self.said.clone() };
-        let welcome = Welcome {
-            version: VERSION,
-            agent: self.agent,
-            said,
-            ending: self.ending.map(|ending| ending.why),
-            has_tools: self.tools.is_some(),
-            slice: self.slice,
-        };
-        Frame::json(Kind::Welcome, &welcome)?.write(&mut stream)?;
-        if let Some(tools) = &self.tools {
-            passing::give(&stream, tools.as_fd())?;
-        }
-        Ok(Some(stream))
-    }
-
-    fn worked(&self) -> Millis {
+    pub(super) fn worked(&self) -> Millis {
         Millis(self.began.elapsed().as_millis() as u64)
     }
 
     /// After the agent: ends what is left of it, and says how it was.
-    fn collect(&mut self) -> io::Result<ExitRecord> {
+    fn collect(&mut self, group: Option<Group>) -> io::Result<ExitRecord> {
         self.kill();
         self.guard.iter().for_each(Guard::over);
         let (status, mut took): (ExitStatus, Processes) = collecting::collect(self.main)?;
         children::forget(self.agent.pid);
         let reached = self.guard.take().and_then(|guard| guard.finish(status.into(), &mut took));
         self.roots.leave();
-        end_all_below();
+        // All of it at once, where there is a group; what has left that is found by its parents.
+        if let Some(group) = group {
+            group.leave();
+        }
+        let survived = felling::end_all_below_us() as u32;
         let length = rustix::fs::fstat(io::stdout()).map_or(0, |stat| stat.st_size as u64);
         let said = Said { worked: self.worked(), ..std::mem::take(&mut self.said) };
         Ok(ExitRecord {
@@ -394,6 +372,7 @@ impl Keeper {
             agent: self.agent,
             state: said,
             reached,
+            survived,
         })
     }
 }
@@ -410,23 +389,6 @@ fn watch_for_exit(main: Pid) -> io::Result<UnixStream> {
     };
     std::thread::Builder::new().stack_size(STACK).spawn(waiting)?;
     Ok(ours)
-}
-
-/// Every orphan of the agent's tree comes to us: ends them until there is none.
-fn end_all_below() {
-    let begun = Instant::now();
-    loop {
-        match rustix::process::wait(rustix::process::WaitOptions::NOHANG) {
-            Ok(Some(_)) => continue,
-            Ok(None) => {}
-            Err(_) => return,
-        }
-        if begun.elapsed() > tree::CHASE {
-            return;
-        }
-        tree::kill_children();
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }
 
 /// The agent's words are not for the shim's own standard output.

@@ -279,8 +279,11 @@ impl ShimLink {
         if let Some(child) = &mut self.child {
             child.wait()?;
         }
-        let lost = matches!(end, None | Some(End::Lost));
-        if lost {
+        let is_left = match &end {
+            Some(End::Exited(record)) => record.survived > 0,
+            None | Some(End::Lost) => true,
+        };
+        if is_left {
             let (mark, folder) = (mark.clone(), self.folder.clone());
             let _ = tokio::task::spawn_blocking(move || end_held(&mark, &folder)).await;
         }
@@ -333,6 +336,7 @@ fn begin(mut stream: &UnixStream, through: &Through, launch: &Launch, mark: &Mar
         grace: through.grace,
         deadline: through.deadline,
         slice: through.slice,
+        converses: launch.converses,
         brings_tools: through.tools.is_some(),
     };
     Frame::json(Kind::Start, &start)?.write(&mut stream).map_err(of_shim)?;
@@ -347,7 +351,7 @@ fn begin(mut stream: &UnixStream, through: &Through, launch: &Launch, mark: &Mar
     }
 }
 
-/// What a shim that was killed has left.
+/// What a shim that was killed has left, or could not end.
 fn end_held(mark: &Mark, folder: &Path) {
     tree::end_attempt(mark);
     LeftGroups::of(folder, None).end();

@@ -6,6 +6,7 @@
 //! said; what an agent uses meanwhile is counted by a `Meter`. `keeping` is the shim's side, `link` the coordinator's.
 
 mod alone;
+mod callers;
 mod frames;
 mod keeping;
 mod link;
@@ -33,8 +34,10 @@ use crate::host::shortage::Passing as _;
 pub use keeping::{keep, silence};
 pub(crate) use link::ShimLink;
 pub(crate) use link::{Attached, Notes, Through, attach, make_folder, why_ended};
-pub(crate) use records::{EndedBy, Said, clear, folder, folders, is_of_another_version};
-pub use records::{ExitRecord, ShimRecord, alone, living};
+pub(crate) use records::{
+    EndedBy, Said, clear, end_stopped, folder, folders, is_of_another_version, note_store,
+};
+pub use records::{ExitRecord, ShimRecord, alone, are_of_store, living};
 
 /// The name of the hidden command that is a shim.
 pub const COMMAND: &str = "shim";
@@ -57,6 +60,8 @@ struct Start {
     deadline: Option<Millis>,
     /// What it may use without a coordinator, until that says otherwise.
     slice: Slice,
+    /// What it writes is a stream, for a coordinator to read.
+    converses: bool,
     /// What listens for its calls of tools is handed over behind this.
     brings_tools: bool,
 }

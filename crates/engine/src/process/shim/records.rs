@@ -18,6 +18,7 @@ pub(super) const SOCKET: &str = "socket";
 const SHIM: &str = "shim.json";
 const EXIT: &str = "exit.json";
 const ALONE: &str = "alone";
+const STORE: &str = "store";
 
 /// A shim that is or was there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,6 +89,13 @@ pub struct ExitRecord {
     /// The limit it was ended for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reached: Option<Reached>,
+    /// How many processes of its tree could not be ended.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub survived: u32,
+}
+
+fn is_none(count: &u32) -> bool {
+    *count == 0
 }
 
 impl ExitRecord {
@@ -131,6 +139,18 @@ pub(crate) fn folder(run_folder: &Path, executor: u32) -> PathBuf {
     run_folder.join("shims").join(executor.to_string())
 }
 
+/// Which store the log of its run is in: only that one can say that nothing will take the run up.
+pub(crate) fn note_store(folder: &Path, name: &str) -> io::Result<()> {
+    access::replace(&folder.join(STORE), name)
+}
+
+/// Whether all shims of a run that live were started for a run of this store. Those of earlier versions do not say.
+pub fn are_of_store(run_folder: &Path, name: &str) -> bool {
+    let folders = folders(run_folder).into_iter();
+    let mut alive = folders.filter(|folder| ShimRecord::read(folder).is_some_and(|record| record.lives()));
+    alive.all(|folder| fs::read_to_string(folder.join(STORE)).is_ok_and(|found| found == name))
+}
+
 /// The folders of all shims of a run.
 pub(crate) fn folders(run_folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(run_folder.join("shims")).into_iter().flatten().flatten();
@@ -167,6 +187,16 @@ pub fn alone(run_folder: &Path) -> Vec<(ShimRecord, Timestamp)> {
         Some((record, Timestamp(since)))
     };
     folders(run_folder).into_iter().filter_map(each).collect()
+}
+
+/// Kills the shims of a run that are stopped: they see to nothing any more, and what they hold would go on for ever.
+pub(crate) fn end_stopped(run_folder: &Path) {
+    let is_stopped =
+        |record: &ShimRecord| tree::stat(record.shim.pid).is_some_and(|stat| matches!(stat.state, 'T' | 't'));
+    living(run_folder)
+        .iter()
+        .filter(|record| is_stopped(record))
+        .for_each(|record| tree::kill(record.shim.pid));
 }
 
 /// The shims of a run that live.
@@ -206,6 +236,21 @@ mod tests {
     }
 
     #[test]
+    fn only_the_store_of_a_run_can_say_that_it_is_lost() {
+        let run = tempfile::tempdir().unwrap();
+        let us = ShimRecord::of_this_process(TaskId::parse("t").unwrap(), Attempt(1), process(1));
+        for executor in [1, 2] {
+            let folder = folder(run.path(), executor);
+            fs::create_dir_all(&folder).unwrap();
+            us.write(&folder).unwrap();
+            assert!(!are_of_store(run.path(), "here"), "one does not say");
+            note_store(&folder, "here").unwrap();
+            assert!(are_of_store(run.path(), "here"));
+            assert!(!are_of_store(run.path(), "another"));
+        }
+    }
+
+    #[test]
     fn how_an_agent_ended_is_read_as_it_was_written() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(ExitRecord::read(folder.path()), None);
@@ -218,6 +263,7 @@ mod tests {
             agent: process(1),
             state: Said { answered: 3, heard: 2, kept: vec!["x".into()], worked: Millis(7) },
             reached: None,
+            survived: 2,
         };
         record.write(folder.path()).unwrap();
         assert_eq!(ExitRecord::read(folder.path()), Some(record.clone()));

@@ -42,7 +42,7 @@ impl Coordinator {
         self.wait_for_ends(KILLED).await;
         process::end_leftovers(&self.id, self.claim.directory(), &[]);
         self.teardown.finish().await;
-        match process::alive(&self.id).as_slice() {
+        match process::alive_of(&self.id, self.claim.directory()).as_slice() {
             [] => self.notice("everything the run had started is ended".to_owned()),
             left => self.notice(format!("these processes could not be ended: {left:?}")),
         }

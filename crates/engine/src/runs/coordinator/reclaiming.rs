@@ -28,7 +28,7 @@ impl Coordinator {
         let recorded = run.agent_choice(place).map(|_| run.used_in_attempt(place).to_vec());
         let left = self.worker.workspaces.left_in(run, &planned, running);
         let (worker, link) = (self.worker.clone(), self.worker.link.clone());
-        let mark = Mark { run: self.id.clone(), task: task.clone(), attempt };
+        let mark = Mark { run: self.id.clone(), task: task.clone(), attempt, folder: None };
         let reclaiming = async move {
             worker.services.processes.end_attempt(&mark).await;
             let output = worker.context.output.clone();

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use conductor_core::plan::{Limits, groups};
 use conductor_core::run::{Run, TaskState};
-use conductor_core::schedule::{ResumeState, Scheduler};
+use conductor_core::schedule::{Action, Decision, ResumeState, Scheduler};
 use conductor_core::values::ids::{RunId, TaskId};
 use tokio::sync::mpsc;
 
@@ -68,7 +68,7 @@ impl Coordinator {
             claim,
             directory,
             scheduler,
-            first: Some(first),
+            first: Some(given_up_the_rest(&worker.services.reattaching, first)),
             clock,
             bus: Bus::new(durable),
             control: Control::new(sender),
@@ -112,14 +112,29 @@ fn reattaching(id: &RunId, run: &Run, world: &World) -> (Reattaching, Vec<String
     (reattaching, ended)
 }
 
+/// What was taken hold of and is not gone on with, such as where the run is being left, ends now.
+fn given_up_the_rest(reattaching: &Reattaching, first: Decision) -> Decision {
+    reattaching.give_up_but(|task, attempt| {
+        let reattach = Action::Reattach { task: task.clone(), attempt };
+        first.actions.contains(&reattach)
+    });
+    first
+}
+
 /// With all that it takes to start processes that can be found again.
 fn equipped(worker: Worker, shim: Option<PathBuf>, claim: &RunClaim, limits: &Limits) -> Arc<Worker> {
     let grace = Some(limits.orphan_grace()).filter(|grace| grace.0 > 0);
     let run_folder = || claim.directory().to_owned();
-    let place =
-        shim.zip(grace).map(|(program, grace)| ShimPlace { program, run_folder: run_folder(), grace });
+    let store = || claim.place().store_name();
+    let place = shim.zip(grace).map(|(program, grace)| ShimPlace {
+        program,
+        run_folder: run_folder(),
+        store: store(),
+        grace,
+    });
     place.map(|place| worker.services.shims.set(place));
     worker.services.slices.look_at(limits);
+    worker.services.processes.are_of(claim.directory());
     worker.services.processes.record_descent(claim.directory());
     Arc::new(worker)
 }

@@ -8,4 +8,4 @@ mod tool_handler;
 mod tool_server;
 
 pub(crate) use tool_handler::ToolHandler;
-pub(crate) use tool_server::{ToolServer, ToolToken};
+pub(crate) use tool_server::{Awaited, AwaitedAgent, ToolServer, ToolToken};

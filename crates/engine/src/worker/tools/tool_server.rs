@@ -80,6 +80,32 @@ impl Door {
     }
 }
 
+/// Agents of an earlier coordinator that this one has yet to admit. They call at one place: whoever is accepted there before
+/// its agent is known again would be turned away, although it has waited for just that.
+#[derive(Clone, Default)]
+pub(crate) struct Awaited(watch::Sender<usize>);
+
+impl Awaited {
+    /// Until what is returned is dropped: when it was admitted, or is not gone on with.
+    pub(crate) fn one(&self) -> AwaitedAgent {
+        self.0.send_modify(|count| *count += 1);
+        AwaitedAgent(self.clone())
+    }
+
+    async fn are_settled(&self) {
+        // The one who could say otherwise is held here.
+        let _ = self.0.subscribe().wait_for(|count| *count == 0).await;
+    }
+}
+
+pub(crate) struct AwaitedAgent(Awaited);
+
+impl Drop for AwaitedAgent {
+    fn drop(&mut self) {
+        self.0.0.send_modify(|count| *count -= 1);
+    }
+}
+
 /// One who was let in.
 struct Inside(Arc<AtomicUsize>);
 
@@ -127,19 +153,24 @@ impl ToolServer {
         Ok(self.let_in(tool_handler, path, ToolAccess { url, token: token()? }))
     }
 
-    /// An agent goes on by the address and the token that another coordinator gave it.
+    /// An agent goes on by the address and the token that another coordinator gave it. Calls are answered when all are admitted
+    /// that may call there.
     pub(crate) fn admit_again(
         &self,
         tool_handler: ToolHandler,
-        access: ToolAccess,
-        listener: &OwnedFd,
+        (access, listener): (ToolAccess, &OwnedFd),
+        awaited: &Awaited,
     ) -> io::Result<ToolToken> {
         let path = path_of(&tool_handler);
         let token = self.let_in(tool_handler, path, access);
         let listener = std::net::TcpListener::from(listener.try_clone()?);
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
-        let serving = Serving(tokio::spawn(serve(listener, self.handlers.clone(), self.door.clone())));
+        let (handlers, door, awaited) = (self.handlers.clone(), self.door.clone(), awaited.clone());
+        let serving = Serving(tokio::spawn(async move {
+            awaited.are_settled().await;
+            serve(listener, handlers, door).await;
+        }));
         self.earlier.lock().unwrap_or_else(PoisonError::into_inner).push(serving);
         Ok(token)
     }
@@ -232,10 +263,14 @@ mod tests {
     use crate::dispatch::Control;
 
     async fn pass(tool_server: &ToolServer) -> ToolToken {
-        let id = TaskId::parse("t").unwrap();
+        tool_server.admit(handler("t")).await.unwrap()
+    }
+
+    fn handler(task: &str) -> ToolHandler {
+        let id = TaskId::parse(task).unwrap();
         let task = Task::new(id.clone(), Work::Prompt("Do it".into()));
         let plan = Plan { tasks: vec![task], ..Plan::default() };
-        let tool_handler = ToolHandler {
+        ToolHandler {
             task: id,
             attempt: Attempt(1),
             plan: Arc::new(plan).into(),
@@ -246,8 +281,7 @@ mod tests {
             reports: Default::default(),
             adds: true,
             asks: false,
-        };
-        tool_server.admit(tool_handler).await.unwrap()
+        }
     }
 
     async fn call(url: String, token: String, method: &'static str, params: Value) -> (u16, Value) {
@@ -302,6 +336,32 @@ mod tests {
         assert_eq!(status, 200);
         while !tool_server.is_empty() {
             tokio::task::yield_now().await;
+        }
+    }
+
+    /// Two agents whose coordinator is gone call at the place that they share, and the next coordinator admits one after the other.
+    #[tokio::test]
+    async fn calls_wait_until_all_that_may_call_there_are_admitted() {
+        let gone = ToolServer::default();
+        gone.shut(true);
+        let (first, second) = (pass(&gone).await, gone.admit(handler("u")).await.unwrap());
+        let (first, second) = (first.access.clone(), second.access.clone());
+        let held = gone.listener().unwrap().try_clone().unwrap();
+        drop(gone);
+        let of =
+            |access: &ToolAccess| call(access.url.clone(), access.token.clone(), "tools/list", json!({}));
+        let calling = [&second, &first].map(|access| tokio::spawn(of(access)));
+        let next = ToolServer::default();
+        let awaited = Awaited::default();
+        let (one, another, given_up) = (awaited.one(), awaited.one(), awaited.one());
+        let _first = next.admit_again(handler("t"), (first, &held), &awaited).unwrap();
+        drop(one);
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        assert!(calling.iter().all(|calling| !calling.is_finished()), "one is not admitted yet");
+        let _second = next.admit_again(handler("u"), (second, &held), &awaited).unwrap();
+        drop((another, given_up));
+        for calling in calling {
+            assert_eq!(calling.await.unwrap().0, 200);
         }
     }
 
