@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -27,14 +27,24 @@ struct Terminal {
 
 impl Terminal {
     fn start(world: &World, args: &[&str]) -> Terminal {
+        let mut command = world.command_of("setsid");
+        command.args(["--ctty", crate::harness::CONDUCTOR]).args(args);
+        Terminal::of(command)
+    }
+
+    fn start_in_repository(world: &World, args: &[&str]) -> Terminal {
+        let mut command = world.command_of("setsid");
+        command.args(["--ctty", crate::harness::CONDUCTOR]).args(args).current_dir(world.path("repo"));
+        Terminal::of(command)
+    }
+
+    fn of(mut command: Command) -> Terminal {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
         let slave = File::options().read(true).write(true).open(name).unwrap();
         let end = || Stdio::from(slave.try_clone().unwrap());
-        let mut command = world.command_of("setsid");
-        command.args(["--ctty", crate::harness::CONDUCTOR]).args(args);
         let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
         let shown = Arc::new(Mutex::new(Vec::new()));
         let (mut reader, all) = (File::from(master.try_clone().unwrap()), shown.clone());
@@ -156,6 +166,39 @@ fn a_view_that_is_ended_leaves_the_run_and_ctrl_c_lets_what_runs_finish() {
     terminal.code();
     assert_eq!(world.logged("attempt_started"), ["first"]);
     assert_eq!(world.logged("task_completed"), ["first"]);
+}
+
+/// An agent at work is given away with the run: it is the same process that a view finds again, and that gets done.
+#[test]
+fn a_key_gives_a_run_away_with_the_agent_that_is_at_work() {
+    const AGENT: &str = r#"
+read -r task
+echo $$ >> HERE/pids
+touch HERE/begun
+while [ ! -e HERE/go ]; do sleep 0.01; done
+echo done > work.txt
+echo '{"type":"result","ok":true,"text":"done"}'
+"#;
+    let tasks = "{ config: { agent: worker }, tasks: [{ id: a, prompt: work }] }";
+    let world = crate::questions::world(tasks, &[("worker", AGENT)]);
+    let mut terminal = Terminal::start_in_repository(&world, &["run", "../tasks.yaml"]);
+    world.wait_for_file("begun");
+    wait_for("its process to be noted", || (world.logged("process_started") == ["a"]).then_some(()));
+    wait_for("keys to be read", || (!terminal.is_plain()).then_some(()));
+    let agent = crate::outliving::held(&world);
+    assert_eq!(agent.len(), 1);
+    terminal.press(b"d");
+    assert_eq!(terminal.code(), Some(0), "{}", terminal.shown());
+    terminal.wait_for("goes on in the background; back to it: conductor attach");
+    assert_eq!(crate::outliving::held(&world), agent);
+    let mut terminal = Terminal::start_in_repository(&world, &["attach"]);
+    terminal.wait_for("d or q leaves the run going on");
+    world.write("go", "");
+    assert_eq!(terminal.code(), Some(0), "{}", terminal.shown());
+    assert_eq!(world.logged("attempt_started"), ["a"]);
+    assert_eq!(world.logged("attempt_reattached"), ["a"]);
+    assert_eq!(world.logged("task_completed"), ["a"]);
+    assert_eq!(crate::outliving::pids(&world).len(), 1);
 }
 
 /// A run of a command that holds its process, and of what comes after it.

@@ -74,6 +74,7 @@ mod orphans;
 #[cfg(any(feature = "redis", feature = "rabbitmq"))]
 mod other_machines;
 mod outliving;
+mod outliving_shims;
 mod plan;
 mod plugins;
 mod privacy;
