@@ -17,6 +17,7 @@ mod report;
 mod scratch;
 mod screen;
 mod server;
+mod shims;
 mod single;
 mod view;
 mod workers;
@@ -60,14 +61,17 @@ const CONFINEMENT: &str = "--confinement";
 const EXPERTISE: &str = "--expertise";
 /// The full-screen view alone, only printed.
 const SCREEN: &str = "--screen";
+/// Shims alone, only printed.
+const SHIMS: &str = "--shims";
 /// Very many worktrees of a large repository alone, only printed; it is no part of the whole, for it needs 40 GB of room.
 const WORKTREES: &str = "--worktrees";
 /// Workers on other machines alone, only printed; it is no part of the whole, for it needs Redis, RabbitMQ and PostgreSQL.
 const WORKERS: &str = "--workers";
-pub(crate) const OPTIONS: [&str; 11] =
-    [QUICK, GIT, AGENTS, SINGLE, SERVER, PLUGINS, CONFINEMENT, EXPERTISE, SCREEN, WORKTREES, WORKERS];
+pub(crate) const OPTIONS: [&str; 12] =
+    [QUICK, GIT, AGENTS, SINGLE, SERVER, PLUGINS, CONFINEMENT, EXPERTISE, SCREEN, SHIMS, WORKTREES, WORKERS];
 /// Those that need nothing of others.
-const ALONE: [&str; 9] = [GIT, AGENTS, SINGLE, SERVER, PLUGINS, CONFINEMENT, EXPERTISE, SCREEN, WORKTREES];
+const ALONE: [&str; 10] =
+    [GIT, AGENTS, SINGLE, SERVER, PLUGINS, CONFINEMENT, EXPERTISE, SCREEN, SHIMS, WORKTREES];
 
 pub(crate) fn run(options: &[&str]) -> Result {
     if options.contains(&WORKERS) {
@@ -98,6 +102,7 @@ struct Figures {
     confinement: confinement::Figures,
     expertise: expertise::Figures,
     screen: screen::Figures,
+    shims: shims::Figures,
 }
 
 pub(crate) fn measure(options: &[&str]) -> Result {
@@ -121,6 +126,7 @@ pub(crate) fn measure(options: &[&str]) -> Result {
         confinement: confinement::measure(&mut scratch)?,
         expertise: expertise::measure(&mut scratch)?,
         screen: screen::measure(&mut scratch)?,
+        shims: shims::measure(&mut scratch)?,
     };
     let text = report::text(&machine, &figures, many);
     println!("{text}");
@@ -150,6 +156,7 @@ fn alone(options: &[&str], quick: bool, machine: &str, scratch: &mut Scratch) ->
         CONFINEMENT => report::confinement_text(machine, &confinement::measure(scratch)?),
         EXPERTISE => report::expertise_text(machine, &expertise::measure(scratch)?),
         SCREEN => report::screen_text(machine, &screen::measure(scratch)?),
+        SHIMS => report::shims_text(machine, &shims::measure(scratch)?),
         WORKTREES => {
             let tasks = if quick { worktrees::TASKS / 10 } else { worktrees::TASKS };
             report::worktrees_text(machine, &worktrees::measure(tasks, scratch)?)

@@ -37,6 +37,7 @@ usage: cargo xtask test [-- FILTER]   everything that must hold before a merge; 
        cargo xtask bench --confinement  starts by each tier and the proxy alone, only printed
        cargo xtask bench --expertise  the choice of items and learning alone, only printed
        cargo xtask bench --screen     the full-screen view alone, only printed
+       cargo xtask bench --shims      starts by way of a shim, its memory and the taking hold of fifty agents alone, only printed
        cargo xtask bench --worktrees  300 worktrees of 30,000 files alone, only printed; needs 40 GB, BENCH_DIR says where
        cargo xtask bench --workers    orders over Redis and RabbitMQ and events to PostgreSQL alone, only printed";
 

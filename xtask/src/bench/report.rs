@@ -7,7 +7,8 @@ use super::contest::{Cell, Contestant};
 use super::core::{Figure, Load};
 use super::graph::{Shape, thousands};
 use super::{
-    Figures, agents, confinement, expertise, git, plugins, screen, server, single, view, workers, worktrees,
+    Figures, agents, confinement, expertise, git, plugins, screen, server, shims, single, view, workers,
+    worktrees,
 };
 use crate::steps::root;
 
@@ -86,6 +87,11 @@ pub(super) fn single_text(
 /// The full-screen view alone.
 pub(super) fn screen_text(machine: &str, figures: &screen::Figures) -> String {
     head(machine, &screen::goals(figures)) + "\n" + &screen::table(figures)
+}
+
+/// Shims alone.
+pub(super) fn shims_text(machine: &str, figures: &shims::Figures) -> String {
+    head(machine, &shims::goals(figures))
 }
 
 /// The server alone.
@@ -200,6 +206,7 @@ fn goals(figures: &Figures, many: usize) -> Vec<Goal> {
     goals.extend(confinement::goals(&figures.confinement));
     goals.extend(expertise::goals(&figures.expertise));
     goals.extend(screen::goals(&figures.screen));
+    goals.extend(shims::goals(&figures.shims));
     goals
 }
 
