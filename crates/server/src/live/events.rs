@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::frame::Part;
 
 /// Every name that an event can have.
-pub(crate) const NAMES: [&str; 51] = [
+pub(crate) const NAMES: [&str; 52] = [
     "batch_start",
     "batch_complete",
     "batch_failed",
