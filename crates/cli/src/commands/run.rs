@@ -73,7 +73,7 @@ use again::Carried;
 use arguments::Resolved;
 pub(crate) use arguments::{as_started, machine, typed};
 use audience::Audience;
-use checking::{check_machine, tell_of_undetected};
+use checking::{check_machine, check_places, tell_of_undetected};
 use concluding::{exit, forget_exit};
 pub(crate) use concluding::{exit_of, noted_exit};
 pub(crate) use finding::full_name;
@@ -119,7 +119,7 @@ fn begun(args: &args::Run) -> Result<Carried, CliError> {
             commands::refuse(&new, file.unwrap_or(Path::new("the plan")))?;
         }
         let absent = elsewhere::check(&args, &made.plan, None)?;
-        check_machine(&made.plan)?;
+        check_machine(&args, &made.plan, None)?;
         tell_of_undetected(&made.plan, &args.directory);
         cloud::check(&args, &made.plan)?;
         return block_on(start_new(args, made, absent));
@@ -150,7 +150,7 @@ pub(crate) fn carry(typed: &args::Run, made: Made) -> Result<Exit, CliError> {
         return dry_run(&args, &made.plan);
     }
     let absent = elsewhere::check(&args, &made.plan, None)?;
-    check_machine(&made.plan)?;
+    check_machine(&args, &made.plan, None)?;
     tell_of_undetected(&made.plan, &args.directory);
     cloud::check(&args, &made.plan)?;
     again::until_all_is_done(typed, block_on(start_new(args, made, absent))?)
@@ -173,6 +173,7 @@ impl Made {
 }
 
 fn dry_run(args: &Resolved<'_>, plan: &Plan) -> Result<Exit, CliError> {
+    check_places(args, plan)?;
     let mut options = args.options(plan, None)?;
     let mut repository = foresee(args, plan, &options, &args.directory)?;
     skipping::begin_on_work(args, plan, &mut options, repository.as_mut())?;
@@ -316,7 +317,7 @@ async fn go_on(
     // What is left to be done of a run that is over needs no agent.
     if !unfinished || args.typed.retry_failed {
         options.absent = elsewhere::check(&args, run.plan(), Some(&before))?;
-        check_machine(run.plan())?;
+        check_machine(&args, run.plan(), Some(&before))?;
         cloud::check(&args, run.plan())?;
     }
     places::make_output(&options)?;

@@ -1,5 +1,6 @@
 //! What a confined agent cannot do, tried as an agent would try it; and that it can do its work.
 
+mod configuration;
 mod escapes;
 mod honesty;
 mod network;

@@ -1,5 +1,10 @@
 //! What each kind of agent needs of its user's home, and which hosts its models are behind.
 
+use std::collections::BTreeMap;
+
+use super::is_within;
+use super::paths::{CACHES, TOOLS};
+
 /// What an agent needs of the home directory, as paths below it. All else of the home is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Needs {
@@ -100,6 +105,10 @@ const OPENCODE: Needs = Needs {
         "api.openai.com",
         "generativelanguage.googleapis.com",
         "openrouter.ai",
+        "api.groq.com",
+        "api.mistral.ai",
+        "api.deepseek.com",
+        "api.x.ai",
     ],
 };
 
@@ -118,6 +127,15 @@ pub(super) fn needs(agent: &str) -> Option<Needs> {
     }
 }
 
+/// Hosts of the user's own: Azure serves each of its customers by a name of theirs.
+pub(super) fn own_hosts(agent: &str, variables: &BTreeMap<String, String>) -> Vec<String> {
+    let is_name =
+        |name: &&String| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    let name = variables.get("AZURE_RESOURCE_NAME").filter(|_| agent == "opencode").filter(is_name);
+    let domains = ["openai.azure.com", "cognitiveservices.azure.com"];
+    name.into_iter().flat_map(|name| domains.map(|domain| format!("{name}.{domain}"))).collect()
+}
+
 /// Variables of the user's that say where an agent's model is.
 pub(super) const MODEL_URLS: [&str; 5] = [
     "ANTHROPIC_BASE_URL",
@@ -128,7 +146,7 @@ pub(super) const MODEL_URLS: [&str; 5] = [
 ];
 
 /// Folders of the home that no program of such a name gets for its own: they are where secrets are.
-const WITHHELD: [&str; 16] = [
+const WITHHELD: [&str; 28] = [
     "ssh",
     "aws",
     "azure",
@@ -145,9 +163,23 @@ const WITHHELD: [&str; 16] = [
     "git",
     "password-store",
     "mozilla",
+    "chromium",
+    "google-chrome",
+    "thunderbird",
+    "terraform",
+    "rclone",
+    "hub",
+    "glab-cli",
+    "pip",
+    "composer",
+    "systemd",
+    "autostart",
+    "fish",
 ];
 
-/// Where a program that we do not know keeps what it needs, by the custom of most: folders of its name.
+/// Where a program that we do not know keeps what it needs, by the custom of most: folders of its name. One that keeps the user's own
+/// programs in such a folder (cargo, npm, uv) gets none: what an agent put there would be run by the user later, and its
+/// sign-in is beside it.
 pub(super) fn folders_of(program: &str) -> Vec<String> {
     let name = program.rsplit('/').next().unwrap_or(program);
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
@@ -155,5 +187,8 @@ pub(super) fn folders_of(program: &str) -> Vec<String> {
         return Vec::new();
     }
     let places = [".", ".config/", ".local/share/", ".local/state/", ".cache/"];
-    places.iter().map(|place| format!("{place}{name}")).collect()
+    let folders: Vec<String> = places.iter().map(|place| format!("{place}{name}")).collect();
+    let mut known = TOOLS.iter().chain(&CACHES);
+    let has_programs = known.any(|path| folders.iter().any(|folder| is_within(path, folder)));
+    if has_programs { Vec::new() } else { folders }
 }

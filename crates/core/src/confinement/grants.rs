@@ -21,7 +21,7 @@ impl Confinement {
         let mut grants = Vec::new();
         for (number, mount) in self.mounts.iter().enumerate() {
             let writes = match mount.access {
-                Access::Read => false,
+                Access::Read | Access::Settings => false,
                 Access::Write | Access::Make => true,
                 Access::Copy | Access::Fresh | Access::Hidden => continue,
             };
@@ -29,7 +29,7 @@ impl Confinement {
             let is_taken = |over: &Mount| {
                 let narrows = match over.access {
                     Access::Fresh | Access::Hidden => true,
-                    Access::Read => writes,
+                    Access::Read | Access::Settings => writes,
                     Access::Write | Access::Make | Access::Copy => false,
                 };
                 narrows && is_within(&mount.path, &over.path)
@@ -46,7 +46,7 @@ impl Confinement {
                 .iter()
                 .filter(|over| match over.access {
                     Access::Fresh | Access::Hidden => !writes || is_anothers,
-                    Access::Read => writes && is_anothers,
+                    Access::Read | Access::Settings => writes && is_anothers,
                     Access::Write | Access::Make | Access::Copy => false,
                 })
                 .map(|over| over.path.as_str())

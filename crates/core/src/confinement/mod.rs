@@ -10,21 +10,35 @@ mod agents;
 mod grants;
 pub mod hosts;
 mod paths;
+mod settings;
+mod workspace;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::plan::{Network, Sandbox, Task};
+use crate::plan::{Network, SandboxMode, Task};
 pub use grants::Grant;
 use hosts::HostRule;
 pub use paths::PROTECTED;
-use paths::{CACHES, MOVED, OF_THE_CHECKOUT, OF_THE_SYSTEM, OF_THE_WORKTREE, SYSTEM, TOOLS};
+use paths::{CACHES, MOVED, OF_THE_SYSTEM, SYSTEM, TOOLS};
+pub use settings::without_sign_ins;
 
 /// Whether an agent makes a sandbox of its own for its commands, and cannot do that inside of another one.
 pub fn confines_itself(agent: &str) -> bool {
     agent == "codex"
+}
+
+/// Whether a task asks for what its agent cannot be given: to be confined at all costs, or a limited network, which nothing but a
+/// sandbox of ours keeps to.
+pub fn is_unconfinable(task: &Task) -> bool {
+    let is_asked_for = match task.sandbox_mode() {
+        SandboxMode::Require => true,
+        SandboxMode::Prefer => task.network().is_restricted(),
+        SandboxMode::Off => false,
+    };
+    is_asked_for && confines_itself(task.agent_name())
 }
 
 /// What a process can do with a path and all below it.
@@ -32,6 +46,8 @@ pub fn confines_itself(agent: &str) -> bool {
 #[serde(rename_all = "snake_case")]
 pub enum Access {
     Read,
+    /// A git configuration: to read, without what signs in.
+    Settings,
     Write,
     /// To write, and made where it is missing: a folder that outlives the attempt.
     Make,
@@ -65,6 +81,8 @@ pub enum GitPlace {
     None,
     /// In the folder itself.
     Inside,
+    /// Elsewhere, where a file in the folder leads: of a submodule, or of a worktree of the user's.
+    Pointed,
     /// Shared with the user's checkout: the repository's, and the worktree's own part in it.
     Worktree { common: String, own: String },
     /// In the folder, reading the objects of another repository.
@@ -87,8 +105,12 @@ pub struct Surroundings {
     pub tree: String,
     pub temporary: Option<String>,
     pub git: GitPlace,
-    /// The git directories of the submodules in there.
-    pub modules: Option<String>,
+    /// The git directories of the submodules in there, in the folder or beside it.
+    pub modules: Vec<String>,
+    /// What the folder's own git directory knows of worktrees: a folder for each.
+    pub worktrees: Vec<String>,
+    /// Objects of the repository's submodules, which those in the folder read.
+    pub lent: Vec<String>,
     /// Which of `PROTECTED` are there, and no links.
     pub present: Vec<String>,
 }
@@ -130,7 +152,7 @@ impl Confinement {
             })
         };
         let is_meant = |mount: &&Mount| {
-            let is_shown = matches!(mount.access, Access::Read | Access::Write | Access::Make);
+            let is_shown = !matches!(mount.access, Access::Copy | Access::Fresh | Access::Hidden);
             let mut over = mounts.iter().filter(|over| {
                 matches!(over.access, Access::Write | Access::Make)
                     && over.path != mount.path
@@ -170,6 +192,7 @@ fn reach(task: &Task, around: &Surroundings) -> Option<Vec<HostRule>> {
     let urls = agents::MODEL_URLS.iter().chain(&[TOOLS_URL]).filter_map(|name| around.variables.get(*name));
     let urls = urls.filter_map(|url| service(url));
     let hosts = listed.iter().map(String::as_str).chain(agent.hosts.iter().copied()).map(str::to_owned);
+    let hosts = hosts.chain(agents::own_hosts(task.agent_name(), &around.variables));
     Some(hosts.chain(urls).filter_map(|host| HostRule::parse(&host)).collect())
 }
 
@@ -289,65 +312,6 @@ impl Found<'_> {
                 });
                 self.add(elsewhere.unwrap_or_else(|| self.at_home(path)), access);
             }
-        }
-    }
-
-    fn workspace(&mut self, sandbox: Option<&Sandbox>) {
-        let around = self.around;
-        let tree = &around.tree;
-        match &around.git {
-            GitPlace::Clone { of } => {
-                self.add(format!("{of}/objects"), Access::Read);
-                self.add(format!("{of}/modules"), Access::Read);
-            }
-            GitPlace::Worktree { common, own } => {
-                self.add(common.clone(), Access::Write);
-                self.add(format!("{common}/worktrees"), Access::Fresh);
-                self.add(own.clone(), Access::Write);
-                for part in OF_THE_CHECKOUT {
-                    self.add(format!("{common}/{part}"), Access::Read);
-                }
-                for part in OF_THE_WORKTREE {
-                    self.add(format!("{own}/{part}"), Access::Read);
-                }
-            }
-            GitPlace::None | GitPlace::Inside => {}
-        }
-        self.add(tree.clone(), Access::Write);
-        if is_within(&around.state, tree) {
-            self.add(around.state.clone(), Access::Hidden);
-        }
-        for own in around.temporary.iter().chain(&around.modules) {
-            self.add(own.clone(), Access::Write);
-        }
-        let (read, write) = sandbox.map_or((&[][..], &[][..]), |own| (&own.read, &own.write));
-        let is_given = |path: &str| write.iter().any(|given| self.meant(given) == path);
-        let kept: Vec<String> = around.present.iter().map(|path| format!("{tree}/{path}")).collect();
-        let kept: Vec<String> = kept.into_iter().filter(|path| !is_given(path)).collect();
-        // A folder that something lies over could still be moved away as a whole, unless it is such a place itself.
-        let mut folders: Vec<&str> =
-            kept.iter().filter_map(|path| path.rsplit_once('/')).map(|(folder, _)| folder).collect();
-        folders.dedup();
-        folders.retain(|folder| folder != tree);
-        folders.into_iter().for_each(|folder| self.add(folder, Access::Write));
-        kept.into_iter().for_each(|path| self.add(path, Access::Read));
-        if let GitPlace::Worktree { .. } = around.git {
-            self.add(format!("{tree}/.git"), Access::Read);
-        }
-        for path in read {
-            self.add(self.meant(path), Access::Read);
-        }
-        for path in write {
-            self.add(self.meant(path), Access::Write);
-        }
-    }
-
-    /// A path as the user writes it.
-    fn meant(&self, path: &str) -> String {
-        match (path.strip_prefix("~/"), path.starts_with('/')) {
-            (Some(rest), _) => format!("{}/{}", self.home, trimmed(rest)),
-            (None, true) => trimmed(path).to_owned(),
-            (None, false) => format!("{}/{}", self.around.tree, trimmed(path)),
         }
     }
 }

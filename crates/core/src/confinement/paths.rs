@@ -104,15 +104,19 @@ pub(super) const MOVED: [(&str, &str); 7] = [
 ];
 
 /// Configuration in a workspace by which agents and git start programs. What is there stays as it is.
-pub const PROTECTED: [&str; 13] = [
+pub const PROTECTED: [&str; 17] = [
     ".claude/settings.json",
     ".claude/settings.local.json",
     ".claude/hooks",
     ".codex",
     ".cursor/mcp.json",
+    ".gemini/.env",
+    ".gemini/extensions",
     ".gemini/settings.json",
     ".mcp.json",
+    ".opencode",
     "opencode.json",
+    "opencode.jsonc",
     ".git/commondir",
     ".git/config",
     ".git/config.worktree",
@@ -121,8 +125,10 @@ pub const PROTECTED: [&str; 13] = [
 ];
 
 /// Of a repository's own git directory: what git starts programs by, and what is the user's checkout alone.
-pub(super) const OF_THE_CHECKOUT: [&str; 7] =
-    ["config", "config.worktree", "hooks", "info", "HEAD", "index", "modules"];
+pub(super) const OF_THE_CHECKOUT: [&str; 6] = ["config", "config.worktree", "hooks", "info", "HEAD", "index"];
+
+/// Of a submodule's git directory: what git starts programs by.
+pub(super) const OF_A_MODULE: [&str; 4] = ["config", "config.worktree", "hooks", "info"];
 
 /// Of a worktree's own part of it: by these git finds the configuration that counts there.
 pub(super) const OF_THE_WORKTREE: [&str; 3] = ["commondir", "config.worktree", "gitdir"];

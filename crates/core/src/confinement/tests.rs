@@ -1,7 +1,7 @@
 //! The value is data: what is reached, what is not, and what lies over what.
 
 use super::*;
-use crate::plan::{Command, SandboxMode, Work};
+use crate::plan::{Command, Sandbox, SandboxMode, Work};
 use crate::values::ids::TaskId;
 
 fn prompt(agent: &str) -> Task {
@@ -105,9 +105,13 @@ fn each_agent_has_its_own_and_an_unknown_one_the_folders_of_its_name() {
             ("/home/ada/.ssh", Some(Fresh)),
         ],
     );
-    for withheld in ["ssh", "x/../../.ssh", "aws", "."] {
+    for withheld in ["ssh", "x/../../.ssh", "aws", ".", "cargo", "/usr/bin/npm", "uv", "bun"] {
         let other = Surroundings { program: withheld.into(), ..around(&[]) };
-        check(&prompt("acp:x"), &other, &[("/home/ada/.ssh", Some(Fresh)), ("/home/ada/.aws", Some(Fresh))]);
+        let kept = [".ssh", ".aws", ".cargo/credentials.toml", ".npm/x", ".bun/x", ".local/share/uv-x"];
+        let kept = kept.map(|path| format!("/home/ada/{path}"));
+        check(&prompt("acp:x"), &other, &kept.each_ref().map(|path| (path.as_str(), Some(Fresh))));
+        let programs = ["/home/ada/.cargo/bin/x", "/home/ada/.bun/bin/x", "/home/ada/.local/share/uv/x"];
+        check(&prompt("acp:x"), &other, &programs.map(|path| (path, Some(Read))));
     }
 }
 
@@ -138,7 +142,7 @@ fn what_git_and_agents_are_set_up_by_stays_as_it_is() {
         &linked,
         &[
             (&parts[0], Some(Write)),
-            (&parts[1], Some(Read)),
+            (&parts[1], Some(Settings)),
             (&parts[2], Some(Read)),
             (&parts[3], Some(Read)),
             (&parts[4], Some(Fresh)),
@@ -162,6 +166,67 @@ fn what_git_and_agents_are_set_up_by_stays_as_it_is() {
 }
 
 #[test]
+fn submodules_and_worktrees_have_configuration_too() {
+    use Access::*;
+    let tree = around(&[]).tree;
+    let inside = format!("{tree}/.git/modules/a");
+    let in_place = Surroundings {
+        git: GitPlace::Inside,
+        present: [".git/config", ".git/hooks"].map(str::to_owned).to_vec(),
+        modules: vec![inside.clone(), format!("{inside}/modules/b")],
+        worktrees: vec![format!("{tree}/.git/worktrees/w")],
+        ..around(&[])
+    };
+    let at = |path: &str| format!("{tree}/.git/{path}");
+    check(
+        &prompt("claude"),
+        &in_place,
+        &[
+            (&at("config"), Some(Settings)),
+            (&at("hooks/post-commit"), Some(Read)),
+            (&at("objects/x"), Some(Write)),
+            (&at("modules/a/config"), Some(Settings)),
+            (&at("modules/a/hooks/x"), Some(Read)),
+            (&at("modules/a/objects/x"), Some(Write)),
+            (&at("modules/a/modules/b/config"), Some(Settings)),
+            (&at("worktrees/w/commondir"), Some(Read)),
+            (&at("worktrees/w/gitdir"), Some(Read)),
+            (&at("worktrees/w/HEAD"), Some(Write)),
+        ],
+    );
+    let confinement = Confinement::of(&prompt("claude"), &in_place).unwrap();
+    for folder in ["", "modules", "modules/a", "modules/a/modules/b", "worktrees/w"] {
+        let folder = at(folder);
+        let folder = trimmed(&folder);
+        let is_place = |mount: &Mount| mount.path == folder && mount.access == Write;
+        assert!(confinement.mounts.iter().any(is_place), "{folder} could be moved away");
+    }
+    let notes = "/home/ada/.conductor/runs/r/workspaces/r-1.modules";
+    let common = "/home/ada/app/.git";
+    let lent = format!("{common}/modules/a/objects");
+    let beside = Surroundings {
+        git: GitPlace::Worktree { common: common.to_owned(), own: format!("{common}/worktrees/r-1") },
+        modules: vec![format!("{notes}/x.git")],
+        lent: vec![lent.clone()],
+        ..around(&[])
+    };
+    check(
+        &prompt("claude"),
+        &beside,
+        &[
+            (&format!("{notes}/x.git/objects/x"), Some(Write)),
+            (&format!("{notes}/x.git/config"), Some(Read)),
+            (&format!("{notes}/x.git/hooks/x"), Some(Read)),
+            (&format!("{notes}/x.start"), Some(Fresh)),
+            (&format!("{common}/modules/a/config"), Some(Fresh)),
+            (&lent, Some(Read)),
+        ],
+    );
+    let pointed = Surroundings { git: GitPlace::Pointed, ..around(&[]) };
+    check(&prompt("claude"), &pointed, &[(&format!("{tree}/.git"), Some(Read))]);
+}
+
+#[test]
 fn what_the_file_adds_is_there() {
     use Access::*;
     let sandbox = Sandbox {
@@ -181,6 +246,28 @@ fn what_the_file_adds_is_there() {
             ("/home/ada/out/x", Some(Write)),
         ],
     );
+}
+
+#[test]
+fn an_agent_with_a_sandbox_of_its_own_cannot_be_given_what_only_ours_keeps() {
+    let task = |agent: &str, mode: Option<SandboxMode>, network: Network| Task {
+        sandbox: mode.map(|mode| Box::new(Sandbox::of(mode))),
+        network: Some(Box::new(network)),
+        ..prompt(agent)
+    };
+    let listed = || Network::Allow(vec!["example.com".into()]);
+    for (mode, network, expected) in [
+        (None, Network::Full, false),
+        (Some(SandboxMode::Prefer), Network::Full, false),
+        (Some(SandboxMode::Off), Network::Full, false),
+        (Some(SandboxMode::Require), Network::Full, true),
+        (None, Network::Off, true),
+        (Some(SandboxMode::Prefer), listed(), true),
+        (Some(SandboxMode::Off), listed(), true),
+    ] {
+        assert_eq!(is_unconfinable(&task("codex", mode, network.clone())), expected, "{mode:?} {network}");
+        assert!(!is_unconfinable(&task("claude", mode, network)));
+    }
 }
 
 #[test]
@@ -218,6 +305,16 @@ fn a_limited_network_reaches_its_list_its_model_and_the_tools_of_the_run() {
     let list = rules(Network::Allow(vec!["*.npmjs.org".into()]), "codex", &[]);
     assert_eq!(reached(&list, "registry.npmjs.org", 443), hosts::Reach::Public);
     assert_eq!(reached(&list, "api.openai.com", 443), hosts::Reach::Public);
+    let open = rules(Network::Off, "opencode", &[("AZURE_RESOURCE_NAME", "acme")]);
+    for host in ["api.groq.com", "api.mistral.ai", "api.deepseek.com", "api.x.ai", "acme.openai.azure.com"] {
+        assert_eq!(reached(&open, host, 443), hosts::Reach::Public, "{host}");
+    }
+    for (agent, name) in [("opencode", "evil.example/x"), ("claude", "acme")] {
+        let other = rules(Network::Off, agent, &[("AZURE_RESOURCE_NAME", name)]);
+        for host in ["acme.openai.azure.com", "evil.example", "other.openai.azure.com"] {
+            assert_eq!(reached(&other, host, 443), hosts::Reach::Refused, "{agent}: {host}");
+        }
+    }
     let command = Task::new(TaskId::parse("t").unwrap(), Work::Run(Command::Line("make".into())));
     let command = Task { network: Some(Box::new(Network::Off)), ..command };
     assert_eq!(Confinement::of(&command, &around(&[])).unwrap().reach, Some(Vec::new()));

@@ -75,14 +75,15 @@ impl fmt::Display for Network {
 
 impl Task {
     /// A prompt is carried out by commands that a model wrote; a command is the user's own. A limit to the network is a
-    /// wish for confinement, and one that is not to be passed over.
+    /// wish for confinement, and one that is not to be passed over: nothing but a sandbox keeps to it, so `off` is not off then.
     pub fn sandbox_mode(&self) -> SandboxMode {
+        let is_limited = self.network().is_restricted();
         match (&self.sandbox, &self.work) {
             _ if self.agent_name() == CLOUD => SandboxMode::Off,
-            (Some(sandbox), _) => sandbox.mode,
-            (None, _) if self.network().is_restricted() => SandboxMode::Require,
+            (Some(sandbox), _) if sandbox.mode != SandboxMode::Off => sandbox.mode,
+            _ if is_limited => SandboxMode::Require,
             (None, Work::Prompt(_)) => SandboxMode::Prefer,
-            (None, Work::Run(_)) => SandboxMode::Off,
+            (Some(_), _) | (None, Work::Run(_)) => SandboxMode::Off,
         }
     }
 
@@ -119,6 +120,17 @@ mod tests {
         let off = |task: Task| Task { network: Some(Box::new(Network::Off)), ..task };
         assert_eq!(off(prompt()).sandbox_mode(), SandboxMode::Require, "a limit is not passed over");
         assert_eq!(off(command()).sandbox_mode(), SandboxMode::Require);
+        let switched_off =
+            |task: Task| Task { sandbox: Some(Box::new(Sandbox::of(SandboxMode::Off))), ..task };
+        assert_eq!(switched_off(prompt()).sandbox_mode(), SandboxMode::Off);
+        assert_eq!(
+            off(switched_off(prompt())).sandbox_mode(),
+            SandboxMode::Require,
+            "nothing else keeps to it"
+        );
+        assert_eq!(off(switched_off(command())).sandbox_mode(), SandboxMode::Require);
+        let preferred = Task { sandbox: Some(Box::new(Sandbox::of(SandboxMode::Prefer))), ..off(prompt()) };
+        assert_eq!(preferred.sandbox_mode(), SandboxMode::Prefer, "as far as this machine can, and told");
         let sandbox = Some(Box::new(Sandbox::of(SandboxMode::Require)));
         assert_eq!(Task { sandbox, ..command() }.sandbox_mode(), SandboxMode::Require);
         let isolations = [Isolation::Worktree, Isolation::Clone, Isolation::None];

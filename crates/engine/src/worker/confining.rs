@@ -1,11 +1,12 @@
 //! An agent is started within what its task may see of the machine, as far as that can be had here.
 
 use std::io;
+use std::iter;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 
-use conductor_core::confinement::{Confinement, GitPlace, confines_itself};
+use conductor_core::confinement::{Confinement, GitPlace, confines_itself, is_unconfinable};
 use conductor_core::plan::{SandboxMode, Task};
 use conductor_core::run::event::{Failure, FailureClass};
 
@@ -15,6 +16,7 @@ use crate::git::workspaces::{GitFolder, Grounds};
 use crate::process::Launch;
 use crate::process::confinement::proxy::{Decided, Verdict};
 use crate::process::confinement::{self, Confined, Hearer, Place, Tier, Works};
+use crate::process::limits;
 
 /// How many hosts that were refused are told of for one engagement.
 const MOST_TOLD: usize = 20;
@@ -28,16 +30,21 @@ impl Worker {
         launch: &Launch,
     ) -> Result<Option<Confined>, Failure> {
         let mode = task.sandbox_mode();
+        if self.services.is_elsewhere
+            && let Some(told) = limits::unkept(iter::once(task))
+        {
+            self.warn_once(format!("{}, where it works: {told}", task.id));
+        }
         if mode == SandboxMode::Off {
             return Ok(None);
         }
-        if confines_itself(task.agent_name()) {
+        if is_unconfinable(task) {
             let message =
                 format!("it must be confined, and {} does not work inside of a sandbox", task.agent_name());
-            return match mode {
-                SandboxMode::Require => Err(Failure::new(FailureClass::Unstartable, message)),
-                _ => Ok(None),
-            };
+            return Err(Failure::new(FailureClass::Unstartable, message));
+        }
+        if confines_itself(task.agent_name()) {
+            return Ok(None);
         }
         match self.within(context, task, launch) {
             Ok(confined) => Ok(Some(confined)),
@@ -48,8 +55,8 @@ impl Worker {
             }
             Err(Trouble::Unavailable(why)) => {
                 tracing::warn!(task = task.id.as_str(), why, "an agent is not confined");
-                // That this machine cannot do it at all is said when a run starts.
-                if confinement::findings().tier != Tier::None {
+                // That the coordinator's machine cannot do it at all is said when a run starts.
+                if self.services.is_elsewhere || confinement::findings().tier != Tier::None {
                     self.warn_once(format!("{} is not confined: {why}", task.id));
                 }
                 Ok(None)
@@ -72,10 +79,10 @@ impl Worker {
         }
         let grounds = self.grounds(context);
         let state = std::path::absolute(&self.context.home).unwrap_or_else(|_| self.context.home.clone());
-        let works = works(state, &grounds);
         grounds.close().map_err(|error| {
             Trouble::Unavailable(format!("its git directory cannot be written to: {error}"))
         })?;
+        let works = works(state, &grounds);
         let around = confinement::surroundings(launch, &works);
         let confinement =
             Confinement::of(task, &around).map_err(|error| Trouble::Unavailable(error.to_string()))?;
@@ -87,6 +94,9 @@ impl Worker {
         let place = self.place(context, &works.state).map_err(unmade)?;
         if let (Some(home), Some(identity)) = (around.variables.get("HOME"), &grounds.identity) {
             place.commits_as(home, identity).map_err(unmade)?;
+        }
+        if let (Some(why), true) = (&found.why, self.services.is_elsewhere) {
+            self.warn_once(format!("{}, where it works: confined by {} alone: {why}", task.id, found.tier));
         }
         if !found.tier.limits(&confinement) {
             self.warn_once(format!("{}: its network is not limited, {} cannot do that", task.id, found.tier));
@@ -105,21 +115,18 @@ impl Worker {
     /// After a confined agent, before anything of the user's runs there.
     pub(super) fn put_right(&self, context: &AttemptContext<'_>, grounds: &Grounds) -> Result<(), Failure> {
         let task = &context.order.task;
-        match grounds.put_right() {
-            Ok(None) => Ok(()),
-            Ok(Some(file)) => {
-                let file = file.display();
-                self.notice(format!(
-                    "{task} wrote {file}, by which git reads another configuration; it was taken away"
-                ));
-                Ok(())
-            }
-            Err(error) => {
-                let message =
-                    format!("it wrote a commondir into its git directory that cannot be taken away: {error}");
-                Err(Failure::new(FailureClass::Unstartable, message))
-            }
+        let removed = grounds.put_right().map_err(|error| {
+            let message =
+                format!("it wrote a commondir into its git directory that cannot be taken away: {error}");
+            Failure::new(FailureClass::Unstartable, message)
+        })?;
+        for file in removed {
+            let file = file.display();
+            self.notice(format!(
+                "{task} wrote {file}, by which git reads another configuration; it was taken away"
+            ));
         }
+        Ok(())
     }
 
     /// What is refused is told once for each host; everything is logged.
@@ -164,8 +171,10 @@ fn works(state: PathBuf, grounds: &Grounds) -> Works {
     let git = match &grounds.git {
         GitFolder::None => GitPlace::None,
         GitFolder::Inside => GitPlace::Inside,
+        GitFolder::Pointed => GitPlace::Pointed,
         GitFolder::Worktree { common, own } => GitPlace::Worktree { common: named(common), own: named(own) },
         GitFolder::Clone { of } => GitPlace::Clone { of: named(of) },
     };
-    Works { state, tree: grounds.tree.clone(), git, modules: grounds.modules.clone() }
+    let (modules, worktrees, lent) = (grounds.modules(), grounds.worktrees(), grounds.lent());
+    Works { state, tree: grounds.tree.clone(), git, modules, worktrees, lent }
 }

@@ -22,6 +22,8 @@ use crate::process::RunProcesses;
 
 pub(crate) struct Services {
     pub(crate) processes: Arc<RunProcesses>,
+    /// Whether this process is not the coordinator's, which tells of its own machine when a run starts.
+    pub(super) is_elsewhere: bool,
     /// What the user was told and need not hear again.
     pub(super) warned: Arc<Mutex<BTreeSet<String>>>,
     /// Where agents are started so that they outlive this process; none does otherwise.
@@ -49,6 +51,7 @@ impl Services {
     pub(super) fn new(run: &RunId, limits: &Limits) -> Services {
         Services {
             processes: RunProcesses::new(run.clone()),
+            is_elsewhere: false,
             warned: Arc::default(),
             shims: OnceLock::new(),
             reattaching: Reattaching::default(),

@@ -63,10 +63,11 @@ pub(super) fn sandbox() -> Finding {
     }
     let found = confinement::findings();
     let stops = format!("{}: agents do not reach {}", found.tier, found.tier.stops());
+    let stops = format!("{stops}; not stopped: {} (docs/security.md)", found.tier.leaves());
     let (told, why) = match (&found.why, found.tier) {
         (None, _) => return Finding::ok("sandbox", stops),
         (Some(why), Tier::None) => ("agents reach all that you can".to_owned(), why),
-        (Some(why), _) => (format!("{stops}; what it leaves open is in docs/security.md"), why),
+        (Some(why), _) => (stops, why),
     };
     let remedy = found.remedy.unwrap_or("see docs/security.md");
     Finding::warning("sandbox", format!("{told}: {why}")).remedy(remedy)

@@ -1,6 +1,6 @@
 //! What a task may reach and use, and who sees to that.
 
-use conductor_core::confinement::confines_itself;
+use conductor_core::confinement::{confines_itself, is_unconfinable};
 use conductor_core::plan::{Network, Resource, SandboxMode, Task, Work};
 use conductor_core::values::counted::{counted, size};
 use conductor_engine::process::confinement::{self, Tier};
@@ -20,11 +20,11 @@ pub(super) fn sandbox(task: &Task) -> String {
     }
     if confines_itself(task.agent_name()) {
         let agent = task.agent_name();
-        return match mode {
-            SandboxMode::Require => {
-                format!("require: it does not start, {agent} does not work inside of a sandbox")
+        return match is_unconfinable(task) {
+            true => {
+                format!("{}: it does not start, {agent} does not work inside of a sandbox", mode.name())
             }
-            _ => {
+            false => {
                 format!("{agent}'s own: its commands read all that you can, and write to the workspace alone")
             }
         };
@@ -38,8 +38,11 @@ pub(super) fn sandbox(task: &Task) -> String {
         Tier::None => format!("none (prefer): its agent reaches all that you can; {why}"),
         tier => format!("{tier} ({}): it does not reach {}", mode.name(), tier.stops()),
     };
+    if found.tier.is_enough_for(mode) {
+        told += &format!("\nnot stopped: {} (docs/security.md)", found.tier.leaves());
+    }
     if found.tier == Tier::Landlock && mode == SandboxMode::Prefer {
-        told += &format!("\nwhat that leaves open is in docs/security.md; {why}");
+        told += &format!("\nthe strongest is not to be had: {why}");
     }
     if let Some(remedy) = found.remedy {
         told += &format!("\n{remedy}");

@@ -3,13 +3,17 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use conductor_core::confinement::confines_itself;
-use conductor_core::plan::{Plan, Resource, SandboxMode, Task};
+use conductor_core::confinement::is_unconfinable;
+use conductor_core::plan::{Isolation, Plan, SandboxMode, Task};
+use conductor_core::run::event::Options;
 use conductor_engine::agents;
 use conductor_engine::plugins;
 use conductor_engine::process::confinement::{self, Tier};
-use conductor_engine::process::limits::{self, How};
+use conductor_engine::process::limits;
 
+use super::arguments::Resolved;
+use super::elsewhere::is_in_place;
+use super::reaching::reached;
 use super::talk;
 use crate::error::{CliError, Exit};
 use crate::settings::{check_findings, plugin_findings};
@@ -30,32 +34,59 @@ pub(super) fn check_kept_rules(plan: &Plan) -> Result<(), CliError> {
     check_plugins(plan)
 }
 
-/// What the machine is to keep tasks to, and what it can.
-pub(super) fn check_machine(plan: &Plan) -> Result<(), CliError> {
-    check_sandbox(plan)?;
-    tell_of_limits(plan);
+/// What the machine is to keep tasks to, and what it can. Workers on other machines tell of theirs. `before` is how a run was
+/// that is taken up again.
+pub(super) fn check_machine(
+    args: &Resolved<'_>,
+    plan: &Plan,
+    before: Option<&Options>,
+) -> Result<(), CliError> {
+    if before.is_none() {
+        check_places(args, plan)?;
+    }
+    let is_elsewhere = reached(args.typed, before)?.is_some();
+    let here = plan.tasks.iter().filter(|task| !is_elsewhere || is_in_place(args, plan, task));
+    let here: Vec<&Task> = here.filter(|task| !task.is_for_cloud()).collect();
+    check_sandbox(plan, &here)?;
+    if let Some(told) = limits::unkept(here.into_iter()) {
+        talk(told);
+    }
     Ok(())
 }
 
+/// By what was typed a task may have to be confined that its file gives a worktree, or the other way round. What the file says by
+/// itself was looked at with it.
+pub(super) fn check_places(args: &Resolved<'_>, plan: &Plan) -> Result<(), CliError> {
+    let typed = args.typed.isolation.map(Isolation::from);
+    let is_shared = |task: &&Task| typed.or(task.isolation).or(plan.isolation) == Some(Isolation::Worktree);
+    let mut required = plan.tasks.iter().filter(|task| task.sandbox_mode() == SandboxMode::Require);
+    let Some(task) = required.find(is_shared) else { return Ok(()) };
+    let message = format!(
+        "task '{}' must be confined, and a worktree shares the repository's git directory; nothing was started",
+        task.id
+    );
+    let help = "give it --isolation clone, or leave isolation out; --sandbox prefer and a full network do with a worktree";
+    Err(CliError::new(Exit::InvalidFile, message).help(help))
+}
+
 /// Tasks that must be confined start nowhere else; others are, where that is to be had, and the user is told where it is not.
-fn check_sandbox(plan: &Plan) -> Result<(), CliError> {
-    let of = |mode: SandboxMode| plan.tasks.iter().find(|task| task.sandbox_mode() == mode);
-    let (required, preferred) = (of(SandboxMode::Require), of(SandboxMode::Prefer));
-    if required.is_none() && preferred.is_none() {
-        return Ok(());
-    }
-    let own =
-        |task: &&Task| task.sandbox_mode() == SandboxMode::Require && confines_itself(task.agent_name());
-    if let Some(task) = plan.tasks.iter().find(own) {
+/// `here` are those that this machine carries out.
+fn check_sandbox(plan: &Plan, here: &[&Task]) -> Result<(), CliError> {
+    if let Some(task) = plan.tasks.iter().find(|task| is_unconfinable(task)) {
         let agent = task.agent_name();
         let message = format!(
             "task '{}' must be confined, and {agent} does not work inside of a sandbox; nothing was started",
             task.id
         );
         let help = format!(
-            "give it another agent; with sandbox: prefer {agent} keeps to its own sandbox (docs/security.md)"
+            "give it another agent; with sandbox: prefer and a full network {agent} keeps to its own sandbox (docs/security.md)"
         );
         return Err(CliError::new(Exit::AgentMissing, message).help(help));
+    }
+    let of = |mode: SandboxMode| here.iter().find(|task| task.sandbox_mode() == mode);
+    let (required, preferred) = (of(SandboxMode::Require), of(SandboxMode::Prefer));
+    if required.is_none() && preferred.is_none() {
+        return Ok(());
     }
     let found = confinement::findings();
     let Some(why) = &found.why else { return Ok(()) };
@@ -73,33 +104,6 @@ fn check_sandbox(plan: &Plan) -> Result<(), CliError> {
         weaker => format!("agents are confined by {weaker} alone: {why} ({remedy}; docs/security.md)"),
     });
     Ok(())
-}
-
-/// Tells of limits that tasks ask for and this machine's kernel does not keep.
-fn tell_of_limits(plan: &Plan) {
-    let here = plan.tasks.iter().filter(|task| !task.is_for_cloud());
-    let asked: BTreeSet<Resource> =
-        here.flat_map(|task| task.limits().all().map(|(one, _)| one).collect::<Vec<_>>()).collect();
-    // There is no other way for that one, on any machine.
-    let asked: Vec<Resource> = asked.into_iter().filter(|one| *one != Resource::Disk).collect();
-    if asked.is_empty() {
-        return;
-    }
-    let found = limits::findings();
-    let of = |how: How| {
-        let names = asked.iter().filter(|one| found.how(**one) == how).map(|one| one.name());
-        names.collect::<Vec<_>>().join(", ")
-    };
-    let told: Vec<String> =
-        [(of(How::Not), "not limited here"), (of(How::Sampled), "limited by looking at it alone")]
-            .into_iter()
-            .filter(|(names, _)| !names.is_empty())
-            .map(|(names, how)| format!("{names}: {how}"))
-            .collect();
-    if !told.is_empty() {
-        let (why, remedy) = (found.why.as_deref().unwrap_or_default(), found.remedy.unwrap_or_default());
-        talk(format!("{}; {why} ({remedy}; docs/security.md)", told.join("; ")));
-    }
 }
 
 /// Tells of checks that are to be found and are not: the work of all such tasks fails unless it brings some.

@@ -50,7 +50,7 @@ pub(super) fn check(
 }
 
 /// By the word that counts for it, as far as one was said.
-fn is_in_place(args: &Resolved<'_>, plan: &Plan, task: &Task) -> bool {
+pub(super) fn is_in_place(args: &Resolved<'_>, plan: &Plan, task: &Task) -> bool {
     let typed = args.typed.isolation.map(|place| place == args::Isolation::None);
     let said = |place: Option<Isolation>| place.map(|place| place == Isolation::None);
     typed.or(said(task.isolation)).or(said(plan.isolation)).unwrap_or(false)

@@ -37,7 +37,7 @@ pub(super) async fn take(
     let (run, _) = readable(store, &stored).await?;
     worker::readable(&home.run(&id)).map_err(|why| refused(&id, why))?;
     elsewhere::check(args, run.plan(), Some(run.options()))?;
-    check_machine(run.plan())?;
+    check_machine(args, run.plan(), Some(run.options()))?;
     cloud::check(args, run.plan())?;
     drop(run);
     let successor = home.succeed(&id).map_err(|error| match error {

@@ -93,8 +93,12 @@ fn codex_keeps_to_its_own_sandbox_or_does_not_start() {
         "own",
         Script::new().write_file("own.txt", "done\n").run("cat own.txt > copy.txt").finish("Done."),
     );
-    for words in [["--sandbox", "require"], ["--network", "off"]] {
-        let refused = bench.run(&words).ended_within(SLOW).expect(7);
+    for words in [
+        &["--sandbox", "require"][..],
+        &["--network", "off"],
+        &["--sandbox", "prefer", "--network", "example.com"],
+    ] {
+        let refused = bench.run(words).ended_within(SLOW).expect(7);
         refused.says("codex does not work inside of a sandbox").says("nothing was started");
     }
     bench.run(&[]).ended_within(SLOW).expect(0);

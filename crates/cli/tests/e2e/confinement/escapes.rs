@@ -60,6 +60,10 @@ fn furnish(world: &World) -> (UnixListener, UnixDatagram) {
     symlink(user.join(".ssh/id_ed25519"), world.path("repo/.mcp.json")).unwrap();
     git(world, &["add", "."]);
     git(world, &["commit", "-q", "-m", "furnished"]);
+    let remote = format!("https://{SECRET}@example.com/a/b.git");
+    git(world, &["config", "remote.elsewhere.url", &remote]);
+    let header = format!("AUTHORIZATION: basic {SECRET}");
+    git(world, &["config", "http.https://example.com/.extraheader", &header]);
     fs::create_dir_all(user.join("run")).unwrap();
     let socket = user.join("run/docker.sock");
     let listener = UnixListener::bind(&socket).unwrap();
@@ -129,8 +133,8 @@ pub(super) fn python() -> &'static str {
 }
 
 /// What came through, and a proof that the tools it was tried with do work.
-fn escaped(tier: Tier, user: User) -> Option<BTreeSet<String>> {
-    let mut world = world("", "");
+fn escaped(tier: Tier, user: User, settings: &str) -> Option<BTreeSet<String>> {
+    let mut world = world("", settings);
     if !can_confine_by(&mut world, tier) {
         return None;
     }
@@ -183,12 +187,29 @@ fn keeps_signals_in() -> bool {
 #[test]
 fn no_way_out_succeeds() {
     for user in users() {
-        let Some(mut escaped) = escaped(Tier::Bubblewrap, user) else { return };
+        let Some(mut escaped) = escaped(Tier::Bubblewrap, user, "") else { return };
         if !keeps_signals_in() {
             skipped("abstract sockets are reached with a full network before Linux 6.12, as the docs say");
             escaped.remove("an abstract socket");
         }
         assert_eq!(escaped, BTreeSet::new(), "{user:?}");
+    }
+}
+
+/// A clone's git directory is its own: what means something in a worktree's is a file like others there, or is taken away.
+#[test]
+fn no_way_out_succeeds_where_it_must_be_confined() {
+    const ITS_OWN: [&str; 3] = [
+        "the worktree's configuration, elsewhere",
+        "the worktree's own configuration",
+        "where the worktree is",
+    ];
+    for user in users() {
+        let Some(mut escaped) = escaped(Tier::Bubblewrap, user, ", sandbox: require") else { return };
+        if !keeps_signals_in() {
+            escaped.remove("an abstract socket");
+        }
+        assert_eq!(escaped, BTreeSet::from(ITS_OWN.map(str::to_owned)), "{user:?}");
     }
 }
 
@@ -208,7 +229,7 @@ fn the_docs_list_what_landlock_leaves_open() {
         let items =
             listed.lines().filter(holds).filter_map(|line| line.strip_prefix("- `")?.split('`').next());
         let listed: BTreeSet<String> = items.map(str::to_owned).collect();
-        let Some(escaped) = escaped(Tier::Landlock, user) else { return };
+        let Some(escaped) = escaped(Tier::Landlock, user, "") else { return };
         assert_eq!(escaped, listed, "{user:?}");
     }
 }

@@ -168,6 +168,40 @@ fn what_must_be_confined_gets_a_clone_and_no_worktree() {
         .expect(3)
         .says("sandboxed-worktree")
         .says("isolation: clone");
+    let tasks = tasks.replace("sandbox: require, ", "");
+    for (tasks, words) in [
+        (tasks.as_str(), &["--sandbox", "require"][..]),
+        (tasks.as_str(), &["--network", "off"][..]),
+        (
+            tasks.replace(", isolation: worktree", "").as_str(),
+            &["--sandbox", "require", "--isolation", "worktree"][..],
+        ),
+    ] {
+        world.write("tasks.yaml", tasks);
+        conductor(&world, &[&["run", "../tasks.yaml"][..], words].concat())
+            .expect(3)
+            .says("task 't' must be confined, and a worktree shares the repository's git directory")
+            .says("--isolation clone");
+    }
+    assert_eq!(world.runs().len(), 1, "what is refused leaves nothing behind");
+}
+
+/// Nothing but a sandbox keeps to a limited network: where that is asked for, there is one.
+#[test]
+fn a_limited_network_is_not_passed_over_where_the_sandbox_is_switched_off() {
+    let script = "cat /proc/net/dev > net.txt\n";
+    let none: &[&str] = &[];
+    for (settings, words) in
+        [(", sandbox: off, network: off", none), (", sandbox: off", &["--network", "off"][..])]
+    {
+        let world = world(script, settings);
+        if !can_confine(&world) {
+            return;
+        }
+        conductor(&world, &[&["run", "../tasks.yaml", "--ui", "plain"][..], words].concat()).expect(0);
+        // Beside two lines of a head there is loopback alone.
+        assert_eq!(landed(&world, "net.txt").lines().count(), 3, "{settings} {words:?}");
+    }
 }
 
 #[test]

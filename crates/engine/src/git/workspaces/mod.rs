@@ -5,6 +5,7 @@ mod clone;
 mod confining;
 mod editing;
 mod filtered;
+mod git_folders;
 mod in_place;
 mod include;
 mod inventory;

@@ -24,7 +24,8 @@ pub(super) struct Private<'a> {
 impl Private<'_> {
     /// Makes it at a place where nothing is.
     pub(super) fn make(&self, git: &Path) -> Result<(), WorkspaceError> {
-        for folder in ["objects/info", "refs", "info"] {
+        // Hooks could be made where the folder is missing; nothing is written to one that is there.
+        for folder in ["objects/info", "refs", "info", "hooks"] {
             let path = git.join(folder);
             fs::create_dir_all(&path).map_err(|source| file(&path, source))?;
         }

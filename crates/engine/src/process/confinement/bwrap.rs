@@ -123,6 +123,7 @@ fn mounts(mounts: &[Mount], place: &Place) -> io::Result<Vec<OsString>> {
             }
             _ if !at.exists() => {}
             Access::Read => bind("--ro-bind", at.as_ref(), at.as_ref()),
+            Access::Settings => bind("--ro-bind", place.settings(number, at)?.as_ref(), at.as_ref()),
             Access::Write => bind("--bind", at.as_ref(), at.as_ref()),
             Access::Hidden => {
                 let nothing = place.nothing(at.is_dir())?;

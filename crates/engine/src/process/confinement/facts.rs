@@ -17,7 +17,12 @@ pub struct Works {
     /// The root of the folder.
     pub tree: PathBuf,
     pub git: GitPlace,
-    pub modules: Option<PathBuf>,
+    /// The git directories of the submodules in there.
+    pub modules: Vec<PathBuf>,
+    /// What its own git directory knows of worktrees: a folder for each.
+    pub worktrees: Vec<PathBuf>,
+    /// Objects of the repository's submodules.
+    pub lent: Vec<PathBuf>,
 }
 
 pub fn surroundings(launch: &Launch, works: &Works) -> Surroundings {
@@ -41,7 +46,9 @@ pub fn surroundings(launch: &Launch, works: &Works) -> Surroundings {
         // Only what was made for the attempt; the user's own holds what others left there.
         temporary: temporary.filter(|folder| folder.starts_with(&works.state)).as_deref().map(text),
         git: works.git.clone(),
-        modules: works.modules.as_deref().filter(|folder| folder.is_dir()).map(text),
+        modules: works.modules.iter().map(|path| text(path)).collect(),
+        worktrees: works.worktrees.iter().map(|path| text(path)).collect(),
+        lent: works.lent.iter().map(|path| text(path)).collect(),
         present: PROTECTED
             .iter()
             .filter(|path| is_plain(&works.tree, path))
@@ -100,7 +107,7 @@ fn alternates(git: &GitPlace) -> Vec<PathBuf> {
     let common = match git {
         GitPlace::Worktree { common, .. } => common,
         GitPlace::Clone { of } => of,
-        GitPlace::None | GitPlace::Inside => return Vec::new(),
+        GitPlace::None | GitPlace::Inside | GitPlace::Pointed => return Vec::new(),
     };
     let named = fs::read_to_string(Path::new(common).join("objects/info/alternates")).unwrap_or_default();
     named.lines().map(PathBuf::from).filter(|path| path.is_absolute()).collect()

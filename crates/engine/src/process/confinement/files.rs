@@ -3,10 +3,17 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use conductor_core::confinement::without_sign_ins;
 
 use crate::host::access;
-use crate::process::trash;
+use crate::process::{run_own_within, trash};
+
+/// Far more than it takes to list a file of settings.
+const LISTED: Duration = Duration::from_secs(10);
 
 /// A folder on the disk, thrown away when this is dropped.
 #[derive(Debug)]
@@ -64,6 +71,16 @@ impl Place {
         let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', " ");
         let text = format!("[user]\n\tname = \"{}\"\n\temail = \"{}\"\n", quoted(name), quoted(email));
         access::write(&file, text)
+    }
+
+    /// The git configuration that an agent sees in place of this one. One that git cannot read is not shown at all.
+    pub(super) fn settings(&self, number: usize, file: &Path) -> io::Result<PathBuf> {
+        let mut git = Command::new("git");
+        git.args(["config", "--no-includes", "-z", "--list", "--file"]).arg(file);
+        git.env_remove("GIT_CONFIG_COUNT").env_remove("GIT_CONFIG_PARAMETERS").current_dir("/");
+        let listed = run_own_within(&mut git, LISTED)?.filter(|output| output.status.success());
+        let listing = listed.map(|output| output.stdout).unwrap_or_default();
+        self.write(&format!("settings-{number}"), without_sign_ins(&listing).as_bytes())
     }
 
     /// What stands for a hidden folder or file.

@@ -79,7 +79,9 @@ fn furnished(
             Access::Fresh => drop(place.fresh(path)?),
             Access::Copy => place.copy(at, over)?,
             Access::Make if fs::create_dir_all(at).is_err() => {}
-            Access::Read | Access::Write | Access::Make => place.link(at, over, *access)?,
+            Access::Read | Access::Settings | Access::Write | Access::Make => {
+                place.link(at, over, *access)?
+            }
             Access::Hidden => {}
         }
     }

@@ -72,6 +72,19 @@ impl Tier {
 }
 
 impl Tier {
+    /// What stays open all the same, in words; of all of it, what users would not expect.
+    pub fn leaves(self) -> &'static str {
+        match self {
+            Tier::Bubblewrap => {
+                "it reads its own sign-in and conversations, and `verify:` and `setup:` run unconfined what it wrote"
+            }
+            Tier::Landlock => {
+                "it reads its own sign-in, and writes settings of git and of agents in its workspace that your own then go by"
+            }
+            Tier::None => "everything",
+        }
+    }
+
     /// Whether it keeps to what of the network is asked for: rules know ports, no hosts.
     pub fn limits(self, confinement: &Confinement) -> bool {
         match self {

@@ -10,12 +10,17 @@ use std::time::Duration;
 const OFTEN: Duration = Duration::from_secs(1);
 const SELDOM: Duration = Duration::from_secs(3);
 
-/// A look takes at most this part of the time: there may be very many files.
+/// What is written right behind one look is seen by the end of the next one; ending a task takes a moment, too.
+const WITHIN: Duration = Duration::from_millis(4_500);
+
+/// A look takes at most this part of the time, where that leaves a task no more than it may have: there may be very many files.
 const SHARE: u32 = 5;
 
-/// How long until the next look, after one that took so long.
+/// How long until the next look, after one that took so long. Where two looks take longer than a task may have, there is hardly a pause.
 pub(super) fn pause(took: Duration) -> Duration {
-    (took * SHARE).clamp(OFTEN, SELDOM)
+    const LEAST: Duration = Duration::from_millis(200);
+    let left = WITHIN.saturating_sub(took * 2).max(LEAST);
+    (took * SHARE).clamp(OFTEN, SELDOM).min(left)
 }
 
 /// What is in some folders beyond what was there at first.
@@ -27,22 +32,24 @@ pub(super) struct Grown {
 
 impl Grown {
     pub(super) fn since_now(folders: &[PathBuf]) -> Grown {
-        Grown { folders: folders.to_vec(), before: size(folders) }
+        Grown { folders: folders.to_vec(), before: size(folders, u64::MAX) }
     }
 
-    pub(super) fn now(&self) -> u64 {
-        size(&self.folders).saturating_sub(self.before)
+    /// Exact up to this many bytes; what is beyond is not looked for.
+    pub(super) fn now(&self, most: u64) -> u64 {
+        size(&self.folders, self.before.saturating_add(most)).saturating_sub(self.before)
     }
 }
 
 /// What all files below take of the disk: not what they say they hold, for a file may have holes; and one with several
-/// names once. Links are not followed. What cannot be read is not ours.
-fn size(folders: &[PathBuf]) -> u64 {
+/// names once. Links are not followed. What cannot be read is not ours. More
+/// than `most` is enough to know.
+fn size(folders: &[PathBuf], most: u64) -> u64 {
     const BLOCK: u64 = 512;
     let mut counted = HashSet::new();
     let mut left: Vec<PathBuf> = without_nested(folders);
     let mut size = 0;
-    while let Some(folder) = left.pop() {
+    while let Some(folder) = left.pop().filter(|_| size <= most) {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let Ok(data) = entry.metadata() else { continue };
             if data.is_dir() {
@@ -77,22 +84,27 @@ mod tests {
         fs::create_dir(file("inner")).unwrap();
         let folders = [folder.path().to_owned(), file("inner"), folder.path().to_owned()];
         let grown = Grown::since_now(&folders);
-        assert_eq!(grown.now(), 0);
+        assert_eq!(grown.now(u64::MAX), 0);
         fs::write(file("inner/new"), vec![1; 1 << 20]).unwrap();
         fs::hard_link(file("inner/new"), file("again")).unwrap();
         std::os::unix::fs::symlink("/", file("elsewhere")).unwrap();
         let holes = fs::File::create(file("holes")).unwrap();
         holes.set_len(1 << 30).unwrap();
-        assert!((1 << 20..2 << 20).contains(&grown.now()), "{}", grown.now());
+        assert!((1 << 20..2 << 20).contains(&grown.now(u64::MAX)), "{}", grown.now(u64::MAX));
+        assert!(grown.now(1 << 10) > 1 << 10, "more than that");
         fs::remove_file(file("before")).unwrap();
         fs::remove_file(file("again")).unwrap();
         fs::remove_file(file("inner/new")).unwrap();
-        assert_eq!(grown.now(), 0, "less than before is nothing");
+        assert_eq!(grown.now(u64::MAX), 0, "less than before is nothing");
     }
 
     #[test]
     fn a_look_is_never_due_later_than_a_task_is_to_be_ended() {
         assert_eq!(pause(Duration::ZERO), OFTEN);
-        assert_eq!(pause(Duration::from_secs(60)), SELDOM);
+        assert_eq!(pause(Duration::from_millis(700)), SELDOM);
+        for took in (0..=2_150).step_by(50).map(Duration::from_millis) {
+            assert!(pause(took) + took * 2 <= WITHIN, "{took:?}");
+        }
+        assert!(pause(Duration::from_secs(60)) > Duration::ZERO);
     }
 }

@@ -28,7 +28,7 @@ use rustix::process::{Resource as Limit, Rlimit, getrlimit, setrlimit};
 use super::{Exit, Mark};
 use disk::Grown;
 use groups::Group;
-pub use probe::{Findings, How, Tier, findings};
+pub use probe::{Findings, How, Tier, findings, unkept};
 pub(super) use roots::Roots;
 use sampling::Tree;
 
@@ -229,7 +229,7 @@ impl Watch {
             let (mut reached, memory) = self.look(main);
             if let (Some(grown), None, true) = (&mut self.grown, reached, Instant::now() >= disk_due) {
                 let begun = Instant::now();
-                let now = grown.now();
+                let now = grown.now(self.limits.disk.unwrap_or(u64::MAX));
                 disk_due = begun + disk::pause(begun.elapsed());
                 reached = exceeded(Resource::Disk, self.limits.disk, now);
             }

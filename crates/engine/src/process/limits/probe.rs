@@ -1,10 +1,11 @@
 //! Which limits work on this machine: found out by doing it, once for each process.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use conductor_core::plan::{Resource, TaskLimits};
+use conductor_core::plan::{Resource, Task, TaskLimits};
 use conductor_core::values::ids::RunId;
 
 use super::super::children;
@@ -72,6 +73,30 @@ impl Findings {
     pub fn all(&self, how: How) -> Vec<Resource> {
         Resource::ALL.into_iter().filter(|resource| self.how(*resource) == how).collect()
     }
+}
+
+/// What is to be told of limits that these tasks ask for: which of them the kernel does not keep here, why, and the remedy. Where none is asked
+/// for, nothing is tried.
+pub fn unkept<'t>(tasks: impl Iterator<Item = &'t Task>) -> Option<String> {
+    let asked = tasks.flat_map(|task| task.limits().all().map(|(one, _)| one).collect::<Vec<_>>());
+    // There is no other way for the disk, on any machine.
+    let asked: BTreeSet<Resource> = asked.filter(|one| *one != Resource::Disk).collect();
+    if asked.is_empty() {
+        return None;
+    }
+    let found = findings();
+    let of = |how: How| {
+        let names = asked.iter().filter(|one| found.how(**one) == how).map(|one| one.name());
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let told: Vec<String> =
+        [(of(How::Not), "not limited here"), (of(How::Sampled), "limited by looking at it alone")]
+            .into_iter()
+            .filter(|(names, _)| !names.is_empty())
+            .map(|(names, how)| format!("{names}: {how}"))
+            .collect();
+    let (why, remedy) = (found.why.as_deref().unwrap_or_default(), found.remedy.unwrap_or_default());
+    (!told.is_empty()).then(|| format!("{}; {why} ({remedy}; docs/security.md)", told.join("; ")))
 }
 
 static FOUND: OnceLock<Findings> = OnceLock::new();

@@ -208,7 +208,9 @@ impl Server {
             self.run_repos.insert(context.run.clone(), run_repo.clone());
         }
         let caller = Caller::new(process::environment_of_attempts());
-        let worker = Worker::new(context.clone(), self.plan.clone(), workspaces, caller, self.link.clone());
+        let mut worker =
+            Worker::new(context.clone(), self.plan.clone(), workspaces, caller, self.link.clone());
+        worker.services.is_elsewhere = true;
         if let Some(quarters) = &self.quarters {
             match quarters.watch_over(&context.run, worker.services.processes.clone()) {
                 Ok(teardown) => self.teardowns.push(teardown),
