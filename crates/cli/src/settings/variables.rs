@@ -94,7 +94,7 @@ const OF_TASKS: [(&str, &str); 42] = [
 ];
 
 /// What is no setting: places, and what we tell agents and our own processes.
-const OTHERS: [&str; 31] = [
+const OTHERS: [&str; 32] = [
     "CONDUCTOR_HOME",
     "CONDUCTOR_QUEUE",
     "CONDUCTOR_QUEUE_PLAIN",
