@@ -504,6 +504,20 @@ async fn cut_off(ground: Ground) {
     second.dismiss().await;
 }
 
+/// It takes nothing more, and does not end before its coordinator has recorded what it was at.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_is_drained_brings_its_last_result_home() {
+    let ground = Ground::new(Memory::new(1, false));
+    let driven = ground.start("drained", &waits(&ground), true).await;
+    let worker = ground.engage("w1", 1, &[]);
+    ground.wait_for_lines("begun", 1, &driven).await;
+    worker.leave.send(Leaving::Drained).unwrap();
+    std::fs::write(ground.path("go"), "").unwrap();
+    let (run, _) = driven.ended().await;
+    assert_eq!((run.progress(0).last_attempt, ground.lines("begun").len()), (1, 1));
+    tokio::time::timeout(Duration::from_secs(60), worker.working).await.expect("it ends").unwrap();
+}
+
 /// F: the remote of the code is away when an attempt ends; its result waits, and nothing is done twice.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_result_waits_until_the_remote_is_back() {
