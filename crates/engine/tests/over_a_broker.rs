@@ -753,11 +753,13 @@ mod real_brokers {
         let folder = ground.folder.path().display().to_string();
         let task =
             |number: usize| format!("- {{ id: t{number}, run: 'echo t{number} >> {folder}/begun' }}\n");
-        let workers = ["w1", "w2"].map(|name| ground.engage(name, 4, &[]));
-        let mut count = 0;
+        let (mut worker, mut count) = (None, 0);
         while repeating.again.load(Ordering::SeqCst) < REDELIVERIES {
             let tasks: String = (count..count + SLOTS).map(task).collect();
-            ground.start(&format!("again{count}"), &format!("tasks:\n{tasks}"), true).await.ended().await;
+            let driven = ground.start(&format!("again{count}"), &format!("tasks:\n{tasks}"), true).await;
+            // RabbitMQ (3.10) may answer with an internal error where several make the same queue at once.
+            worker.get_or_insert_with(|| ground.engage("w1", SLOTS as u32, &[]));
+            driven.ended().await;
             count += SLOTS;
         }
         let mut begun = ground.lines("begun");
@@ -765,7 +767,7 @@ mod real_brokers {
         let mut expected: Vec<String> = (0..count).map(|number| format!("t{number}")).collect();
         expected.sort();
         assert_eq!(begun, expected, "each began once");
-        for worker in workers {
+        if let Some(worker) = worker {
             worker.dismiss().await;
         }
     }
