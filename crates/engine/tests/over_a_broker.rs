@@ -504,6 +504,20 @@ async fn cut_off(ground: Ground) {
     second.dismiss().await;
 }
 
+/// It takes nothing more, and does not end before its coordinator has recorded what it was at.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_is_drained_brings_its_last_result_home() {
+    let ground = Ground::new(Memory::new(1, false));
+    let driven = ground.start("drained", &waits(&ground), true).await;
+    let worker = ground.engage("w1", 1, &[]);
+    ground.wait_for_lines("begun", 1, &driven).await;
+    worker.leave.send(Leaving::Drained).unwrap();
+    std::fs::write(ground.path("go"), "").unwrap();
+    let (run, _) = driven.ended().await;
+    assert_eq!((run.progress(0).last_attempt, ground.lines("begun").len()), (1, 1));
+    tokio::time::timeout(Duration::from_secs(60), worker.working).await.expect("it ends").unwrap();
+}
+
 /// F: the remote of the code is away when an attempt ends; its result waits, and nothing is done twice.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_result_waits_until_the_remote_is_back() {
@@ -739,11 +753,13 @@ mod real_brokers {
         let folder = ground.folder.path().display().to_string();
         let task =
             |number: usize| format!("- {{ id: t{number}, run: 'echo t{number} >> {folder}/begun' }}\n");
-        let workers = ["w1", "w2"].map(|name| ground.engage(name, 4, &[]));
-        let mut count = 0;
+        let (mut worker, mut count) = (None, 0);
         while repeating.again.load(Ordering::SeqCst) < REDELIVERIES {
             let tasks: String = (count..count + SLOTS).map(task).collect();
-            ground.start(&format!("again{count}"), &format!("tasks:\n{tasks}"), true).await.ended().await;
+            let driven = ground.start(&format!("again{count}"), &format!("tasks:\n{tasks}"), true).await;
+            // RabbitMQ (3.10) may answer with an internal error where several make the same queue at once.
+            worker.get_or_insert_with(|| ground.engage("w1", SLOTS as u32, &[]));
+            driven.ended().await;
             count += SLOTS;
         }
         let mut begun = ground.lines("begun");
@@ -751,7 +767,7 @@ mod real_brokers {
         let mut expected: Vec<String> = (0..count).map(|number| format!("t{number}")).collect();
         expected.sort();
         assert_eq!(begun, expected, "each began once");
-        for worker in workers {
+        if let Some(worker) = worker {
             worker.dismiss().await;
         }
     }

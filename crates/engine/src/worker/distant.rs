@@ -330,7 +330,7 @@ impl Working {
         if !self.worker_side.is_idle() || !self.ending.values().all(JoinHandle::is_finished) {
             self.busy = Instant::now();
         }
-        let is_free = self.quarters.taken() == 0;
+        let is_free = self.quarters.is_done();
         match wish {
             Leaving::Drained => is_free && self.runs.keys().all(|run| self.worker_side.is_heard(run)),
             _ => exit_when_idle && is_free && self.busy.elapsed() > IDLE,

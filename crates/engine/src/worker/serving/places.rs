@@ -23,6 +23,8 @@ pub(crate) struct Quarters {
     outpost: Outpost,
     slots: u32,
     taken: AtomicU32,
+    /// How many ends of attempts were said that no coordinator has recorded yet.
+    unheard: AtomicU32,
     /// A run's part of the repository is made by one at a time.
     turn: Mutex<()>,
     reaper: Option<ReaperCommand>,
@@ -34,6 +36,9 @@ pub type ReaperCommand = Arc<dyn Fn(&Path, &RunId) -> Option<Command> + Send + S
 /// Room for one attempt, until this is dropped.
 pub(super) struct Room(Arc<Quarters>);
 
+/// The end of an attempt is said and not recorded yet, until this is dropped.
+pub(super) struct Unheard(Arc<Quarters>);
+
 impl Quarters {
     pub(crate) fn new(
         root: PathBuf,
@@ -41,8 +46,8 @@ impl Quarters {
         slots: u32,
         reaper: Option<ReaperCommand>,
     ) -> Arc<Quarters> {
-        let (taken, turn) = (AtomicU32::new(0), Mutex::default());
-        Arc::new(Quarters { root, outpost, slots, taken, turn, reaper })
+        let (taken, unheard, turn) = (AtomicU32::new(0), AtomicU32::new(0), Mutex::default());
+        Arc::new(Quarters { root, outpost, slots, taken, unheard, turn, reaper })
     }
 
     /// For the processes of a run here, from its first on until it is ended.
@@ -59,6 +64,16 @@ impl Quarters {
     /// How many attempts it is at, of all runs.
     pub(crate) fn taken(&self) -> u32 {
         self.taken.load(Ordering::SeqCst)
+    }
+
+    /// Whether it is at nothing, and what it was at is recorded: only then it may end without a loss.
+    pub(crate) fn is_done(&self) -> bool {
+        self.taken() == 0 && self.unheard.load(Ordering::SeqCst) == 0
+    }
+
+    pub(super) fn say_end(self: &Arc<Quarters>) -> Unheard {
+        self.unheard.fetch_add(1, Ordering::SeqCst);
+        Unheard(self.clone())
     }
 
     pub(super) fn free(&self) -> u32 {
@@ -169,6 +184,12 @@ impl Quarters {
         let made = apart_from_coordinator(&self.root, run, &directory, plan, &code.tip)?;
         made.follow(&code.tip)?;
         Ok(Some(made))
+    }
+}
+
+impl Drop for Unheard {
+    fn drop(&mut self) {
+        self.0.unheard.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

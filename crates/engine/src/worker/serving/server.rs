@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::elsewhere::Done;
-use super::places::{Quarters, Room};
+use super::places::{Quarters, Room, Unheard};
 use super::speaking::Speaking;
 use crate::agents::{self, Caller};
 use crate::dispatch::board::Doing;
@@ -60,6 +60,8 @@ pub(super) struct Server {
     reported: u64,
     /// Reports whose attempts go on when they are recorded.
     awaited: HashMap<u64, oneshot::Sender<Result<(), Refusal>>>,
+    /// Reports of ends that are not recorded yet.
+    ends: HashMap<u64, Unheard>,
     called: u64,
     calls: HashMap<u64, Waiting>,
     shown: HashMap<TaskId, Doing>,
@@ -107,6 +109,7 @@ impl Server {
             speaking: Speaking::default(),
             reported: 0,
             awaited: HashMap::new(),
+            ends: HashMap::new(),
             called: 0,
             calls: HashMap::new(),
             shown: HashMap::new(),
@@ -137,6 +140,7 @@ impl Server {
                 self.runs.values().for_each(|local| local.amend(&self.plan));
             }
             ToWorker::Acknowledged { report, refused } => {
+                self.ends.remove(&report);
                 if let Some(waits) = self.awaited.remove(&report) {
                     let _ = waits.send(refused.map_or(Ok(()), |why| Err(Refusal::NotPossible(why))));
                 }
@@ -268,6 +272,8 @@ impl Server {
             self.executors.remove(task);
             self.shown.remove(task);
             let key = (task.clone(), *attempt);
+            // Before its room is free: there is no moment at which all seems to be done.
+            self.ends.extend(self.quarters.as_ref().map(|quarters| (number, quarters.say_end())));
             self.rooms.remove(&key);
             self.listen_no_more(&key);
         }
