@@ -1,14 +1,12 @@
 //! Runs carried from machine to machine: what is pushed and pulled, when two logs of one run have parted, and which
 //! machine a run belongs to. It knows nothing of remotes, files and keys.
 
-mod address;
 mod claim;
 mod items;
 mod lines;
 mod manifest;
 mod moves;
 
-pub use address::{is_same_place, password_in, shown};
 pub use claim::{Claim, Machine, NotOurs};
 pub use items::joined;
 pub use lines::{BadLog, Relation, line, lines, read, relation};

@@ -1,5 +1,6 @@
 //! What everything else is made of: names, numbers with their units, and how they are written.
 
+pub mod address;
 pub mod counted;
 pub mod ids;
 pub mod json_answer;

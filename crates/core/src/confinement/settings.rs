@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use crate::sync::shown;
+use crate::values::address::shown;
 
 /// Sections of which git needs something for work in a checkout.
 const SECTIONS: [&str; 37] = [

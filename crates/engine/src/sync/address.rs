@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use conductor_core::sync::{is_same_place, shown};
+use conductor_core::values::address::{is_same_place, shown};
 
 use super::error::SyncError;
 use crate::git::ref_store::RefStore;

@@ -7,8 +7,8 @@ use conductor_core::run::Run;
 use conductor_core::run::event::Record;
 use conductor_core::sync::{
     self as carried, CONTENTS, Claim, Contents, Local, MANIFEST, Machine, Manifest, Relation, There,
-    password_in,
 };
+use conductor_core::values::address::password_in;
 use conductor_core::values::ids::RunId;
 
 use super::address::Address;

@@ -26,7 +26,7 @@ pub(crate) enum Guessed<'a> {
     Of(&'a str),
     /// A secret of this kind, too long to be found by many together: wrong ones refuse their sender alone.
     Secret(&'static str),
-    /// What may be done so often, whoever does it.
+    /// What may be done so often by all together.
     Call(&'a str),
 }
 

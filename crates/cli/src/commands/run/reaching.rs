@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use conductor_core::run::event::{Options, WorkersAt};
-use conductor_core::sync::shown;
+use conductor_core::values::address::shown;
 use conductor_engine::dispatch::broker::{self, BrokerError};
 
 use crate::args;

@@ -63,6 +63,6 @@ fn an_agent_trusts_nothing_in_the_users_name() {
     assert!(world.path("repo/.conductor/config.yaml").exists());
     let listed = conductor(&world, &["trust", "--list", "--json"]).expect(0).json();
     assert_eq!(listed["trusted"], serde_json::json!([]));
-    run(&world, User::Own).expect(3).says("your trust");
+    run(&world, User::Own).expect(3).says("have not trusted");
     assert!(!world.root().join("ESCAPED").exists());
 }

@@ -196,10 +196,14 @@ fn no_way_out_succeeds() {
     }
 }
 
-/// A clone's git directory is its own: what means something in a worktree's is a file like others there, or is taken away.
+/// A clone's git directory is its own: what means something in a worktree's is a file like others there, or is taken away. Of
+/// the user's repository only the objects are there, and what lies beside them is in a file system that goes with the attempt:
+/// that nothing of the real one has changed is looked at as everywhere.
 #[test]
 fn no_way_out_succeeds_where_it_must_be_confined() {
-    const ITS_OWN: [&str; 3] = [
+    const ITS_OWN: [&str; 5] = [
+        "git's configuration, as a file",
+        "the checkout's HEAD",
         "the worktree's configuration, elsewhere",
         "the worktree's own configuration",
         "where the worktree is",

@@ -80,8 +80,8 @@ impl Door {
     }
 }
 
-/// Agents of an earlier coordinator that this one has yet to admit. They call at one place: whoever is accepted there before
-/// its agent is known again would be turned away, although it has waited for just that.
+/// Agents of an earlier coordinator that this one has yet to admit. They call at one place: a caller that is accepted there
+/// before its agent is known again would be turned away, although it has waited for just that.
 #[derive(Clone, Default)]
 pub(crate) struct Awaited(watch::Sender<usize>);
 
