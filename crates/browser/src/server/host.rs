@@ -8,7 +8,7 @@ use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,8 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde::{Deserialize, Serialize};
 
 use super::{ServerError, install, launch};
+use crate::client::{Client, Place};
+use crate::page::Page;
 use crate::records::{started, write_whole};
 use crate::settings::{Places, Settings};
 
@@ -150,6 +152,7 @@ fn serve_until_idle(
         let since = Instant::now();
         let mut server = Server::start(launch::shared(settings, places, program, profile)?)?;
         server.announce(places)?;
+        let _held = hold_open(settings, &server.url);
         match server.watch(places, users) {
             Watched::Idle => return Ok(()),
             Watched::Replace => deaths = 0,
@@ -160,6 +163,26 @@ fn serve_until_idle(
             return Err(ServerError::NotServing(format!("it ended {deaths} times within moments")));
         }
     }
+}
+
+/// The server closes the browser with its last connection, and the sign-in of a site goes with that: a connection of our own
+/// keeps it between two sessions, as long as what is returned lives. Only of a browser that sessions share; where it cannot be
+/// had, sessions say what is wrong.
+fn hold_open(settings: &Settings, url: &str) -> Option<Sender<()>> {
+    if settings.isolated || launch::is_attached(settings) {
+        return None;
+    }
+    let (place, patience) = (Place::Http(url.to_owned()), settings.patience());
+    let (held, over) = channel();
+    thread::spawn(move || {
+        let mut page = Client::connect(&place, patience).map(Page::new);
+        if let Ok(page) = &mut page {
+            // The browser is opened with the first call.
+            let _ = page.tabs();
+        }
+        let _ = over.recv();
+    });
+    Some(held)
 }
 
 /// A host that was killed leaves its profile, in which a sign-in may be.

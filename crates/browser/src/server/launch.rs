@@ -36,7 +36,7 @@ pub(super) fn shared(
 }
 
 /// Whether the browser is one of the user's that runs already.
-fn is_attached(settings: &Settings) -> bool {
+pub(super) fn is_attached(settings: &Settings) -> bool {
     settings.cdp_endpoint.is_some() || settings.extension
 }
 

@@ -184,17 +184,29 @@ pub(super) fn kill(process: u32) {
 /// Ends what a dead coordinator left of a run: the processes it had noted, and whatever carries the run's mark.
 /// What wiped that is found by what the coordinator wrote in the run's folder. Returns how many there were.
 pub fn end_leftovers(run: &RunId, folder: &Path, noted: &[Process]) -> usize {
-    end_leftovers_but(run, folder, noted, &[])
+    end_but(run, &RunFolder::of(folder), folder, noted, &[])
 }
 
-/// As `end_leftovers`, but for these shims and what they hold.
+/// As `end_leftovers`, but for these shims and what they hold. From here on the run is driven in this folder.
 pub(crate) fn end_leftovers_but(
     run: &RunId,
+    folder: &Path,
+    noted: &[Process],
+    spared: &[(PathBuf, String)],
+) -> usize {
+    let here = RunFolder::of(folder);
+    let ended = end_but(run, &here, folder, noted, spared);
+    here.settle();
+    ended
+}
+
+fn end_but(
+    run: &RunId,
+    here: &RunFolder,
     run_folder: &Path,
     noted: &[Process],
     spared: &[(PathBuf, String)],
 ) -> usize {
-    let here = RunFolder::of(run_folder);
     let noted = noted.iter().filter(|_| !here.is_copy());
     noted.for_each(|process| end_group(*process, Signal::KILL));
     let is_spared = |environment: &[u8]| {
@@ -208,9 +220,7 @@ pub(crate) fn end_leftovers_but(
             && here.has_started(environment)
             && !is_spared(environment)
     });
-    let noted = if here.is_copy() { 0 } else { end_noted(run_folder) };
-    here.settle();
-    ended + noted
+    ended + if here.is_copy() { 0 } else { end_noted(run_folder) }
 }
 
 /// What is found only by what was written down in a run's folder.
