@@ -117,6 +117,8 @@ test("all runs are stopped by one word, with what is lost", async ({ page }) => 
   world.start("run", "other.yaml");
   const live = async () => (await world.runs()).filter((one) => one.live).length;
   await expect.poll(live, { timeout: 20_000 }).toBe(2);
+  // The one that has asked is not at work any more.
+  await expect.poll(async () => (await states(run)).asks, { timeout: 20_000 }).toBe("needs");
   await expect.poll(async () => (await states(run)).two, { timeout: 20_000 }).toBe("running");
   await world.open(page, "/costs");
   await page.locator("h1").waitFor();

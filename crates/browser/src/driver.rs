@@ -81,8 +81,6 @@ pub struct Driver {
     record: OwnRecord,
     /// What our tab is known by.
     tab: String,
-    /// Whether the tab was opened and has shown nothing yet, so that it has no mark.
-    is_fresh: bool,
     session: Option<String>,
     ladder: Ladder,
     /// Rows of the transcript that were told already.
@@ -118,7 +116,6 @@ impl Driver {
             page: None,
             record,
             tab,
-            is_fresh: false,
             session: None,
             ladder: Ladder::default(),
             told: HashSet::new(),
@@ -282,7 +279,6 @@ impl Driver {
         values: &BTreeMap<&str, &str>,
     ) -> Result<Result<Option<String>, Stopped>, DriveError> {
         self.be_in_own_tab()?;
-        self.is_fresh = false;
         let Some(page) = self.page.as_mut() else { return Ok(Ok(None)) };
         let mut walk = Walk {
             page,

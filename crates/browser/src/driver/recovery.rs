@@ -17,7 +17,7 @@ impl Driver {
             let mut page = self.source.connect()?;
             page.open_tab()?;
             self.page = Some(page);
-            self.is_fresh = true;
+            self.name_tab();
         }
         match self.page.as_mut() {
             Some(page) => Ok(page),
@@ -76,7 +76,6 @@ impl Driver {
     pub(super) fn go_to(&mut self, address: &str) -> Result<(), DriveError> {
         self.be_in_own_tab()?;
         self.page()?.navigate(address)?;
-        self.is_fresh = false;
         let _ = self.mark_tab();
         Ok(())
     }
@@ -84,20 +83,31 @@ impl Driver {
     /// When our tab is closed by hand, the current one is another session's. It must not be touched.
     pub(super) fn be_in_own_tab(&mut self) -> Result<(), DriveError> {
         self.page()?;
-        if self.is_fresh || self.is_own_tab() { Ok(()) } else { self.open_own_tab() }
+        if self.is_own_tab() { Ok(()) } else { self.open_own_tab() }
     }
 
+    /// Told by the tab itself: when one is closed or dies, the server takes another one for the current, also one of the user's.
     fn is_own_tab(&mut self) -> bool {
         let Some(page) = self.page.as_mut() else { return false };
-        let mark = page.evaluate("() => sessionStorage.getItem('conductor-tab')");
+        let mark = page.evaluate(
+            "() => { try { return sessionStorage.getItem('conductor-tab') || window.name } catch { return window.name } }",
+        );
         mark.is_ok_and(|mark| mark.as_str() == Some(&self.tab))
+    }
+
+    /// One that shows nothing yet keeps nothing but a name.
+    fn name_tab(&mut self) {
+        let name = format!("() => {{ window.name = '{}' }}", self.tab);
+        if let Some(page) = self.page.as_mut() {
+            let _ = page.evaluate(&name);
+        }
     }
 
     /// Without a tab of our own the connection is given up, for its current tab is not ours.
     fn open_own_tab(&mut self) -> Result<(), DriveError> {
         match self.page()?.open_tab() {
             Ok(()) => {
-                self.is_fresh = true;
+                self.name_tab();
                 Ok(())
             }
             Err(error) => {
@@ -108,10 +118,9 @@ impl Driver {
     }
 
     pub(super) fn close_own_tab(&mut self) {
-        let is_ours = self.is_fresh || self.is_own_tab();
+        let is_ours = self.is_own_tab();
         if let Some(page) = self.page.as_mut().filter(|_| is_ours) {
             let _ = page.close_tab();
-            self.is_fresh = false;
         }
     }
 
@@ -123,7 +132,7 @@ impl Driver {
         if tabs.is_none_or(|tabs| tabs.len() > 1) {
             return self.close_own_tab();
         }
-        let is_ours = self.is_fresh || self.is_own_tab();
+        let is_ours = self.is_own_tab();
         if let Some(page) = self.page.as_mut().filter(|_| is_ours) {
             let _ = page.navigate("about:blank");
         }
