@@ -722,6 +722,7 @@ mod real_brokers {
     async fn faults_over_redis() {
         let Some(server) = servers::or_skip(Redis::start()) else { return };
         faults_over(&server.address()).await;
+        redelivered(&server.address()).await;
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -741,7 +742,6 @@ mod real_brokers {
         code_lost(ground()).await;
         left_behind(ground()).await;
         revoked(ground()).await;
-        redelivered(address).await;
     }
 
     /// No attempt begins twice, however often it is ordered, offered and granted.

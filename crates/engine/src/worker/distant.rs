@@ -42,6 +42,11 @@ const IDLE: Duration = Duration::from_secs(20);
 /// How often it asks to be taken in.
 const ASK: Duration = Duration::from_secs(3);
 
+/// How often a broker may fail meanwhile, and after which pause it is tried again. RabbitMQ (3.10) gives up a connection where
+/// several programs make the same queue at once.
+const FAILURES: u32 = 3;
+const AGAIN: Duration = Duration::from_millis(500);
+
 /// How long its end waits until its coordinators are told.
 const END: Duration = Duration::from_secs(3);
 
@@ -184,9 +189,12 @@ impl WorkerFolder {
         let (asking, replies) = (queues.joining(), queues.replies(&name));
         let packet = Packet::Join { worker: token.worker.clone(), key: key.id(), replies: name };
         let message = signed(&token.secret, &asking, &packet).unwrap_or_default();
-        let mut asked = 0;
+        let (mut asked, mut failed) = (0, 0);
         let refused = loop {
-            broker.put(&asking, &message).await?;
+            let answers = async {
+                broker.put(&asking, &message).await?;
+                broker.take(&replies, 8, ASK).await
+            };
             asked += 1;
             if asked == 2 {
                 tell(
@@ -194,14 +202,23 @@ impl WorkerFolder {
                         .into(),
                 );
             }
-            let answers = broker.take(&replies, 8, ASK).await?;
+            let answers = match answers.await {
+                Ok(answers) => answers,
+                Err(BrokerError::Away { .. }) if failed < FAILURES => {
+                    failed += 1;
+                    tokio::time::sleep(AGAIN).await;
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
             let answer =
                 answers.iter().find_map(|answer| self.answer(token, &key, &replies, &answer.message));
             if let Some(answer) = answer {
                 break answer;
             }
         };
-        broker.remove(&replies).await?;
+        // A queue that stays goes by itself. The token is used up: what it was used for must not be lost over that.
+        let _ = broker.remove(&replies).await;
         if let Some(why) = refused {
             return Err(DistantError::Refused(why));
         }
